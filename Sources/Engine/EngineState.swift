@@ -14,6 +14,8 @@ package final class EngineState {
   package internal(set) var own: OwnReplica
   /// Pieces of payloads that wait for the rest, or for their run.
   var staged: StagedPayloads
+  /// The last payload that waited whole and was found to be spoiled.
+  var spoiledShare: RunCompletion.SpoiledShare?
   package internal(set) var subscriptions: Set<Text>
   package internal(set) var invitations: InvitationBook
   var random: any RandomNumberGenerator
@@ -181,6 +183,7 @@ extension EngineState {
     fileprivate let partitions: [PartitionID: PartitionState?]
     /// The whole core, where a new replica id is due: its declaration changes more than the partitions written to.
     fileprivate let mesh: Mesh?
+    fileprivate let quarantine: Quarantine
   }
 
   func checkpoint(_ names: some Sequence<PartitionName>) -> Checkpoint {
@@ -192,11 +195,11 @@ extension EngineState {
       partitions[id] = .some(mesh.partitions[id])
       mayDraw = mayDraw || renewal.isToDraw(for: id, name)
     }
-    return Checkpoint(own: own, partitions: partitions, mesh: mayDraw ? mesh : nil)
+    return Checkpoint(own: own, partitions: partitions, mesh: mayDraw ? mesh : nil, quarantine: quarantine)
   }
 
   func restore(_ checkpoint: Checkpoint) {
-    own = checkpoint.own
+    (own, quarantine) = (checkpoint.own, checkpoint.quarantine)
     if let mesh = checkpoint.mesh { self.mesh = mesh } else { mesh.ledger.restore(checkpoint.partitions) }
   }
 }

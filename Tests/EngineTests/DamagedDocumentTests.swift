@@ -146,4 +146,25 @@ import Testing
     #expect(node.engine.mend([key("a")], in: partition))
     #expect(try node.stored(room, "a") == whole && node.state.quarantine.count == 0)
   }
+
+  @Test(
+    "one that a failed transaction made anew or replaced stays in quarantine, and the log is not asked for it at once")
+  func fullDisk() throws {
+    let bench = try EngineBench()
+    let node = bench.nodes[0]
+    try node.write(room, Put("a"))
+    let (whole, partition) = (try #require(try node.stored(room, "a")), node.id(of: room))
+    try node.overwrite("a", with: [0xff])
+    node.store.commitFailure = StoreError.diskFull("test")
+    #expect(!node.engine.mend([key("a")], in: partition))
+    #expect(node.state.quarantine.holds(key("a"), in: partition) && node.state.quarantine.mendedCount == 0)
+    #expect(throws: StoreError.self) { try node.write(room, Put("a", 9)) }
+    #expect(node.state.quarantine.holds(key("a"), in: partition))
+    node.store.commitFailure = nil
+    #expect(!node.engine.mend([key("a")], in: partition))
+    bench.clock.advance(Quarantine.retryMilliseconds)
+    #expect(node.engine.mend([key("a")], in: partition))
+    #expect(try node.stored(room, "a") == whole && node.state.quarantine.count == 0)
+    #expect(node.state.quarantine.mendedCount == 1 && node.engine.failure == nil)
+  }
 }

@@ -95,6 +95,24 @@ import Testing
     try expectAlike(nil)
   }
 
+  @Test("on a full disk what is owed stays owed, a turn ends, and all of it is there once there is room")
+  func fullDisk() throws {
+    try flip()
+    try author.write(room, Report(n: 5))
+    try bringNews()
+    try node.overwrite(run)
+    try bench.restart(1)
+    node.store.commitFailure = StoreError.diskFull("test")
+    bench.catchUp(2)
+    #expect(node.state.owesDocuments && node.state.quarantine.holds(key, in: node.id(of: room)))
+    #expect(node.state.scrub.wholePassCount > 0 && node.state.damagedRuns.isEmpty && node.engine.failure == nil)
+    #expect(node.state.quarantine.mendedCount == 0)
+    node.store.commitFailure = nil
+    bench.meet(1, 0)
+    bench.catchUp(70)
+    try expectAlike(5)
+  }
+
   @Test("what a fold passed over is made anew from the log also where the row reads by then")
   func readsBehindTheFold() throws {
     let early = try #require(try node.stored(room, "a"))

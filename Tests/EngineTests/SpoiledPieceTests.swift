@@ -196,6 +196,42 @@ import Wire
     #expect(try shares.isEmpty)
   }
 
+  @Test(
+    "what rotted in the midst, while it waited for the rest, is asked for again, and whoever sends the rest breaks no rule"
+  )
+  func rottenInTheMidst() throws {
+    let node = bench.nodes[1]
+    let before = bench.connect(1, 0)
+    bench.run(until: { (try? node.count("staged_pieces")) ?? 0 >= 3 })
+    bench.dropWire()
+    for session in [before, session] { bench.cut(session) }
+    #expect(try shares.map(\.isWhole) == [false])
+    try node.store.store.database.execute("UPDATE staged_pieces SET bytes=zeroblob(length(bytes)) WHERE start=0")
+    let honest = bench.meet(1, 0)
+    #expect(isOpen(honest) && node.engine.conduct.isEmpty && node.engine.storeFailure == nil)
+    #expect(try node.shown(room, "large") != nil && node.shown(room, "large") == bench.nodes[0].shown(room, "large"))
+    #expect(try shares.isEmpty)
+  }
+
+  @Test("where the disk spoils each time what waits whole, the session ends, and a later one brings the payload")
+  func everRotten() throws {
+    let node = bench.nodes[1]
+    bench.cut(session)
+    try node.store.store.database.execute(
+      """
+      CREATE TEMP TRIGGER spoil AFTER INSERT ON staged_pieces WHEN NEW.start > 600000
+      BEGIN UPDATE staged_pieces SET bytes=zeroblob(length(bytes)) WHERE id=NEW.id; END
+      """)
+    bench.nodes[0].trace.clear()
+    let honest = bench.meet(1, 0)
+    #expect(!isOpen(honest) && node.engine.conduct.isEmpty && node.engine.storeFailure == nil)
+    let sent = bench.nodes[0].trace.entries.count { if case .sent(_, "payloadPiece") = $0 { true } else { false } }
+    #expect(try sent == 22 && shares.isEmpty && node.shown(room, "large") == nil)
+    try node.store.store.database.execute("DROP TRIGGER spoil")
+    #expect(isOpen(bench.meet(1, 0)))
+    #expect(try node.shown(room, "large") != nil)
+  }
+
   @Test("a pull names what is here from that device, or whole; of that partition alone")
   func named() throws {
     let (partition, other) = (PartitionID(payload.hash), PartitionID(.zero))

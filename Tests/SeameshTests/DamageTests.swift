@@ -177,4 +177,17 @@ import Testing
     }
     #expect(try mirror.shown == node.find(partition, "reports", FindRequest()).documents)
   }
+
+  @Test("a document that does not read keeps its place in a part of a result where the one before it moves behind")
+  func windowWithoutAnchor() throws {
+    for (id, n) in [("b", 2), ("c", 5), ("d", 6)] as [(Text, Int64)] {
+      try node.put(partition, "reports", id, body(["n": .int(n)]))
+    }
+    let request = FindRequest(sort: [FindRequest.SortField(path: "n", ascending: true)], limit: 2)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", request))
+    try node.damage(id: .string("b"), log: true)
+    try node.put(partition, "reports", "a", body(["n": .double(5.5)]))
+    try mirror.drain()
+    #expect(mirror.events == ["-a", "+c"] && mirror.ids == ["c", "b"].map { .string($0) })
+  }
 }

@@ -247,6 +247,26 @@ import Testing
     #expect(mirror.events == ["+int(2)"])
   }
 
+  @Test(
+    "a live result that fell behind and for which there is no reader keeps what it shows, and follows at a later look")
+  func behindWithoutReader() throws {
+    let fleet = try fleet { _ in }
+    let node = node(fleet)
+    let elsewhere = try PartitionName("agency=Elsewhere")
+    try fill(node, [.int(1)])
+    let mirror = try LiveMirror(try node.watch(partition, "reports", FindRequest()))
+    try fill(node, [.int(2)])
+    for number in 0...CommitFeed.recordLimit {
+      try node.put(elsewhere, "noise", "x", body(["n": .int(Int64(number))]))
+    }
+    try node.documents.readers.lendingAll {
+      let hasTaken = try mirror.take()
+      #expect(!hasTaken && mirror.events.isEmpty)
+    }
+    try mirror.drain()
+    #expect(mirror.events == ["+int(2)"])
+  }
+
   @Test("live results share one bound: what one holds is lacking to others, until it ends")
   func sharedLiveMemory() throws {
     let fleet = try fleet { $0.allLiveBytes = 200_000 }

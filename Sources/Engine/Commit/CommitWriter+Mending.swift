@@ -87,7 +87,8 @@ extension NodeEngine {
   /// Documents that a reader found damaged are made anew from the log. Answers whether all of them read now.
   @discardableResult
   package func mend(_ keys: Set<DocumentKey>, in partition: PartitionID) -> Bool {
-    guard !state.quarantine.due(keys, in: partition, state.clock.now).isEmpty else { return false }
+    let due = state.quarantine.due(keys, in: partition, state.clock.now)
+    guard !due.isEmpty else { return false }
     var (documents, left): ([ChangedDocuments], Set<DocumentKey>) = ([], keys)
     do {
       try store { transaction in
@@ -97,6 +98,8 @@ extension NodeEngine {
       }
     } catch {
       journal.note(.error, "damaged documents could not be made anew", ["reason": .text("\(error)")])
+      // As on a full disk, where each reader would have the log walked through again.
+      for key in due { state.quarantine.noteTried(key, in: partition, "\(error)", state.clock.now) }
       return false
     }
     tellMended(documents, in: partition)

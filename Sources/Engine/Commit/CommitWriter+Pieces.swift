@@ -18,17 +18,19 @@ extension CommitWriter {
     else { return }
     let bytes = piece.bytes.dropFirst(Int(share.byteCount - piece.offset))
     for key in done.staged.displaced(by: bytes.count, for: key) { try removePieces(key) }
+    let isOfOneSession = done.staged.isAll(of: key, from: staged.session)
     share.byteCount = piece.end
     if share.byteCount == share.total {
       let before = done.staged[key] == nil ? [] : try transaction.stagedBytes(key)
       share.isWhole = Digest.of(before + bytes, state.identity.cryptography.hash) == key.hash
       guard share.isWhole else {
-        done.spoiled.append((staged.session, piece.name))
+        // What waited since an earlier session may have rotted here, and waits without a sum: the run finds that its payload is lost.
+        if isOfOneSession { done.spoiled.append((staged.session, piece.name)) }
         return try removePieces(key)
       }
     }
     try transaction.addPiece(bytes, to: share)
-    done.staged.put(share)
+    done.staged.put(share, from: isOfOneSession ? staged.session : nil)
   }
 
   mutating func removePieces(_ key: StagedKey) throws {

@@ -44,6 +44,11 @@ package struct Quarantine: Sendable {
     if !isKnown { count += 1 }
   }
 
+  /// The log was asked for it, and the store did not take what it gave.
+  mutating func noteTried(_ key: DocumentKey, in partition: PartitionID, _ reason: String, _ now: MonotonicTime) {
+    put(key, in: partition, entries[partition]?[key]?.reason ?? reason, now)
+  }
+
   /// The log is asked for it with the next occasion.
   mutating func putUntried(_ key: DocumentKey, in partition: PartitionID, _ reason: String) {
     guard !holds(key, in: partition), count < Quarantine.limit else { return }

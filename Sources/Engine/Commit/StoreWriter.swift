@@ -39,9 +39,11 @@ final class StoreWriter {
   /// A transaction of its own, behind all that waited.
   func transact(_ body: (any LogTransaction) throws -> Void) throws {
     if let failure { throw failure }
+    let quarantine = state.quarantine
     do {
       try state.store.transact(isBacklog: false, body)
     } catch {
+      state.quarantine = quarantine
       noteFailure(error)
       throw error
     }

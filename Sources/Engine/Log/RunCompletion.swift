@@ -6,7 +6,10 @@ struct RunCompletion {
   /// The peer has sent the payload, and this node has lost it since, or let it pass as it will the run.
   struct LostPayload: Error {}
   /// The payload waited whole, and is not as it came.
-  struct SpoiledShare: Error { let key: StagedKey }
+  struct SpoiledShare: Error {
+    let key: StagedKey
+    let session: SessionID
+  }
 
   private let state: EngineState
   private let batch: RunBatch
@@ -59,7 +62,9 @@ struct RunCompletion {
     if let key = state.staged.whole(hash, in: state.identity.id(of: batch.name)) {
       let bytes = try state.store.stagedBytes(key)
       // It may have waited for long, and what waits has no sum.
-      guard Digest.of(bytes, state.identity.cryptography.hash) == hash else { throw SpoiledShare(key: key) }
+      guard Digest.of(bytes, state.identity.cryptography.hash) == hash else {
+        throw SpoiledShare(key: key, session: session)
+      }
       return bytes
     }
     let (mesh, count) = (state.mesh, UInt64(byteCount))
@@ -71,12 +76,18 @@ struct RunCompletion {
 }
 
 extension NodeEngine {
-  /// What waited and is not as it came goes, so that it is asked for anew.
+  /// What waited and is not as it came goes, so that it is asked for anew. Once in a session: a disk that spoils it each time would
+  /// have it sent for ever.
   func completed(_ run: ArrivedRun, by completion: RunCompletion) throws -> IncomingRun {
     do {
       return try completion.completed(run)
     } catch let spoiled as RunCompletion.SpoiledShare {
       try removeShare(spoiled.key)
+      let before = state.spoiledShare.map { ($0.session, $0.key.hash) }
+      state.spoiledShare = spoiled
+      if let before, before == (spoiled.session, spoiled.key.hash) {
+        throw DamagedLog("a payload that waited is not as it came, again")
+      }
       throw RunCompletion.LostPayload()
     }
   }

@@ -34,6 +34,8 @@ package struct StagedPayloads: Sendable {
   package static let byteLimit = 256 * 1024 * 1024
 
   private var shares: [PartitionID: [Digest: [DeviceID: StagedShare]]] = [:]
+  /// The sessions that shares came on from their first byte, since the start of this process.
+  private var sessions: [StagedKey: SessionID] = [:]
   private var byteCounts: [DeviceID: Int] = [:]
   private var byteCount = 0
 
@@ -45,13 +47,21 @@ package struct StagedPayloads: Sendable {
 
   package subscript(key: StagedKey) -> StagedShare? { shares[key.partition]?[key.hash]?[key.device] }
 
-  package mutating func put(_ share: StagedShare) {
+  /// - Parameter session: that all of it came on; nil where it came on several, or is from an earlier process.
+  package mutating func put(_ share: StagedShare, from session: SessionID? = nil) {
     remove(share.key)
+    sessions[share.key] = session
     shares[share.key.partition, default: [:]][share.key.hash, default: [:]][share.key.device] = share
     count(Int(share.byteCount), share.key.device)
   }
 
+  /// Whether all that is here of it came on that session.
+  package func isAll(of key: StagedKey, from session: SessionID) -> Bool {
+    self[key] == nil || sessions[key] == session
+  }
+
   package mutating func remove(_ key: StagedKey) {
+    sessions[key] = nil
     guard let share = shares[key.partition]?[key.hash]?.removeValue(forKey: key.device) else { return }
     if shares[key.partition]?[key.hash]?.isEmpty == true { shares[key.partition]?[key.hash] = nil }
     if shares[key.partition]?.isEmpty == true { shares[key.partition] = nil }

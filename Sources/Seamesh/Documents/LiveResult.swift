@@ -68,7 +68,9 @@ final class LiveResult: LiveSubscription {
       switch follower.wait(for: place, timeoutMilliseconds: timeoutMilliseconds) {
       case .nothing: return nil
       case .stopped: throw EngineLine.stopping
-      case .missed(let position): try follow(reader.documents(of: place, writtenAfter: position))
+      case .missed(let position):
+        let missed = try unlessBusy { () throws(NodeError) in try reader.documents(of: place, writtenAfter: position) }
+        if let missed { try follow(missed) }
       case .changed(let keys): try follow(keys)
       }
       // It may be what came that took the right away.
@@ -167,14 +169,16 @@ final class LiveResult: LiveSubscription {
     state.shown = .all(shown)
   }
 
-  /// What is shown of documents that do not read stays, behind that which stood before it: their order is not known.
+  /// What is shown of documents that do not read stays, behind that which stood before it, or in its place where that has moved
+  /// further behind: their order is not known.
   private func keeping(_ damaged: [Value], of state: State, in new: [StoredDocument]) -> [StoredDocument] {
     guard !damaged.isEmpty, case .window(let shown) = state.shown else { return new }
     let (damaged, isNew) = (Set(damaged), Set(new.map(\.id)))
     var (kept, before) = (new, Value?.none)
-    for document in shown {
+    for (index, document) in shown.enumerated() {
       if damaged.contains(document.id) {
-        kept.insert(document, at: kept.firstIndex { $0.id == before }.map { $0 + 1 } ?? 0)
+        let behind = kept.firstIndex { $0.id == before }.map { $0 + 1 } ?? 0
+        kept.insert(document, at: min(index, behind))
       } else if !isNew.contains(document.id) {
         continue
       }

@@ -16,6 +16,8 @@ final class TracedStore: LogStore {
   var scrubFailure: (any Error)?
   /// Behind these arrivals the disk gives nothing.
   var unreadable: Set<Int64> = []
+  /// What every commit comes to, behind all that its transaction did.
+  var commitFailure: (any Error)?
 
   init(_ store: Store, _ trace: TraceBook) { (self.store, self.trace) = (store, trace) }
 
@@ -27,7 +29,11 @@ final class TracedStore: LogStore {
     trace.note(.began)
     backlogs.append(isBacklog)
     do {
-      let result = try store.transact(isBacklog: isBacklog, body)
+      let result = try store.transact(isBacklog: isBacklog) { transaction in
+        let result = try body(transaction)
+        if let commitFailure { throw commitFailure }
+        return result
+      }
       trace.note(.committed)
       return result
     } catch {
