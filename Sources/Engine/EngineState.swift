@@ -14,8 +14,8 @@ package final class EngineState {
   package internal(set) var own: OwnReplica
   /// Pieces of payloads that wait for the rest, or for their run.
   var staged: StagedPayloads
-  /// The last payload that waited whole and was found to be spoiled.
-  var spoiledShare: RunCompletion.SpoiledShare?
+  /// What waited whole and was found to be spoiled when a session brought its run: as many as the runs of those sessions that wait.
+  var spoiledShares: [SessionID: Set<StagedKey>] = [:]
   package internal(set) var subscriptions: Set<Text>
   package internal(set) var invitations: InvitationBook
   var random: any RandomNumberGenerator

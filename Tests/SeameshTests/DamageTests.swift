@@ -190,4 +190,20 @@ import Testing
     try mirror.drain()
     #expect(mirror.events == ["-a", "+c"] && mirror.ids == ["c", "b"].map { .string($0) })
   }
+
+  @Test("a document that comes before one that does not read pushes that one out of a part of a result, and no other")
+  func windowPushed()
+    throws
+  {
+    for (id, n) in [("a", 1), ("b", 2), ("c", 3)] as [(Text, Int64)] {
+      try node.put(partition, "reports", id, body(["n": .int(n)]))
+    }
+    let request = FindRequest(sort: [FindRequest.SortField(path: "n", ascending: true)], limit: 2)
+    let mirror = try LiveMirror(try node.watch(partition, "reports", request))
+    try node.damage(id: .string("b"), log: true)
+    try node.put(partition, "reports", "x", body(["n": .int(0)]))
+    try mirror.drain()
+    #expect(mirror.events == ["-b", "+x"])
+    #expect(mirror.ids == ["x", "a"].map { .string($0) })
+  }
 }

@@ -129,6 +129,7 @@ def _brought(bench: Bench, nodes: list[Node], stranger: Node, rate: str, held: i
     wait_for(120, lambda: f"all hold what was brought: {[node.changes(PARTITION) for node in nodes]}", is_brought, 0.1)
     bench.note(f"all hold it after {time.monotonic() - began:.1f} s")
     await_equal([*nodes, stranger], all_changes)
+    wait_for(30, f"{stranger.name} is linked with all", lambda: links.look() or math.isfinite(links.seconds), 0.1)
     copies = [(now - then) / size for now, then in zip(_received(nodes), before)]
     bench.note(f"{_span(copies)} times the {size} bytes; the links took {links.seconds:.1f} s")
     return copies, links.seconds

@@ -83,11 +83,7 @@ extension NodeEngine {
       return try completion.completed(run)
     } catch let spoiled as RunCompletion.SpoiledShare {
       try removeShare(spoiled.key)
-      let before = state.spoiledShare.map { ($0.session, $0.key.hash) }
-      state.spoiledShare = spoiled
-      if let before, before == (spoiled.session, spoiled.key.hash) {
-        throw DamagedLog("a payload that waited is not as it came, again")
-      }
+      guard state.noteSpoiled(spoiled) else { throw DamagedLog("a payload that waited is not as it came, again") }
       throw RunCompletion.LostPayload()
     }
   }
@@ -95,5 +91,13 @@ extension NodeEngine {
   func removeShare(_ key: StagedKey) throws {
     try store { try $0.removePieces(key) }
     state.staged.remove(key)
+  }
+}
+
+extension EngineState {
+  /// False where it is not the first time in its session.
+  fileprivate func noteSpoiled(_ spoiled: RunCompletion.SpoiledShare) -> Bool {
+    spoiledShares = spoiledShares.filter { mesh.sessions[$0.key] != nil }
+    return spoiledShares[spoiled.session, default: []].insert(spoiled.key).inserted
   }
 }

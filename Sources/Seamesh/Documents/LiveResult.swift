@@ -169,20 +169,22 @@ final class LiveResult: LiveSubscription {
     state.shown = .all(shown)
   }
 
-  /// What is shown of documents that do not read stays, behind that which stood before it, or in its place where that has moved
-  /// further behind: their order is not known.
+  /// What is shown of documents that do not read stays, behind that which stood before it, or in its place where that has changed
+  /// and moved further behind: their order is not known.
   private func keeping(_ damaged: [Value], of state: State, in new: [StoredDocument]) -> [StoredDocument] {
     guard !damaged.isEmpty, case .window(let shown) = state.shown else { return new }
     let (damaged, isNew) = (Set(damaged), Set(new.map(\.id)))
-    var (kept, before) = (new, Value?.none)
+    var (kept, before) = (new, StoredDocument?.none)
     for (index, document) in shown.enumerated() {
       if damaged.contains(document.id) {
-        let behind = kept.firstIndex { $0.id == before }.map { $0 + 1 } ?? 0
-        kept.insert(document, at: min(index, behind))
+        let anchor = kept.firstIndex { $0.id == before?.id }
+        let hasChanged = anchor.map { kept[$0].etag != before?.etag } ?? false
+        let behind = anchor.map { $0 + 1 } ?? 0
+        kept.insert(document, at: hasChanged ? min(index, behind) : behind)
       } else if !isNew.contains(document.id) {
         continue
       }
-      before = document.id
+      before = document
     }
     return Array(kept.prefix(query.limit ?? .max))
   }

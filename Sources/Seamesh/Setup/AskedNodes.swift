@@ -24,7 +24,8 @@ struct AskedNodes {
   mutating func begin() -> (round: UInt64, outdated: [ConnectionID]) {
     round += 1
     isAnswered = false
-    let outdated = byConnection.filter { $0.value.round + 1 < round }.map(\.key)
+    // Who has said nothing yet costs nothing, and may come to speak.
+    let outdated = byConnection.filter { $0.value.round + 1 < round && !$0.value.statements.isEmpty }.map(\.key)
     for id in outdated {
       byConnection[id]?.statements = []
       byConnection[id]?.byteCount = 0

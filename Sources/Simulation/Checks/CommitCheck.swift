@@ -12,8 +12,14 @@ struct CommitCheck: Check {
   let known: Knowledge
   private let (authors, holdings): (AuthorCheck, HoldingsCheck)
   private var hashes: [Place: Digest] = [:]
-  /// Under which membership each replica id was, by the slot that drew it.
-  private var drawn: [Int: [Digest]] = [:]
+  private struct Drawn {
+    let slot: Int
+    let membership: Digest
+  }
+
+  private var drawn: [ReplicaID: Drawn] = [:]
+  /// Under which of them each slot wrote last.
+  private var lastWritten: [Int: ReplicaID] = [:]
 
   init(_ known: Knowledge) {
     self.known = known
@@ -157,21 +163,22 @@ struct CommitCheck: Check {
       if !isUsed { world.violate("C20", "node \(node.slot) draws \(declaration.replica) and writes nothing under it") }
       declared(declaration, by: node)
     }
+    let own = commit.appended.last { drawn[$0.chain.replica]?.slot == node.slot }
+    if let own { lastWritten[node.slot] = own.chain.replica }
   }
 
-  /// Rights of a device with several memberships may be of each of them. Else only these give a cause for a new replica id: copies that come back, disks that fail, and peers that show signed
-  /// runs that this node never wrote. What a liar claims is none; what it signs with its own key is one for itself.
+  /// The right may be that of another membership than of what the device wrote last. Else only these give a cause for a new
+  /// replica id: copies that come back, disks that fail, and peers that show signed runs that this node never wrote. What a liar
+  /// claims is none; what it signs with its own key is one for itself.
   static let causes: Set<Fault> = [
     .restoredCopy, .rolledBack, .clonedDirectory, .diskFailed, .crashInCommit,
   ]
 
   private mutating func declared(_ declaration: Statement.ReplicaDeclaration, by node: SimulatedNode) {
-    drawn[node.slot, default: []].append(declaration.membership)
-    let memberships = drawn[node.slot, default: []]
-    guard Set(memberships).count == 1 else { return }
-    let (count, replica) = (memberships.count, declaration.replica)
+    drawn[declaration.replica] = Drawn(slot: node.slot, membership: declaration.membership)
+    guard let last = lastWritten[node.slot].flatMap({ drawn[$0]?.membership }) else { return }
     let hasCause = world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
-    guard count > 1, !hasCause, node.isHonest else { return }
-    world.violate("C20", "node \(node.slot) draws replica id number \(count), \(replica), without a cause")
+    guard last == declaration.membership, !hasCause, node.isHonest else { return }
+    world.violate("C20", "node \(node.slot) draws another replica id, \(declaration.replica), without a cause")
   }
 }
