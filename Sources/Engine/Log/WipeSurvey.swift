@@ -25,8 +25,9 @@ extension NodeEngine {
   package func wipeSurvey(_ rules: WipeRules) -> WipeSurvey {
     var survey = WipeSurvey()
     survey.hasFailed = failure != nil
+    let forked = state.mesh.ledger.forkedDevices
     for partition in state.mesh.partitions.keys.sorted() {
-      guard let holding = wipeHolding(of: partition) else { continue }
+      guard let holding = wipeHolding(of: partition, forked) else { continue }
       let judgement = WipeJudgement(holding, rules)
       survey.holdings.append(holding)
       survey.judgements.append(judgement)
@@ -39,14 +40,15 @@ extension NodeEngine {
 
   /// Changes that are not known to be elsewhere.
   package func lostIfWiped(_ rules: WipeRules) -> UInt64 {
-    state.mesh.partitions.keys.reduce(0) { lost, partition in
-      lost + (wipeHolding(of: partition).map { WipeJudgement($0, rules).lost } ?? 0)
+    let forked = state.mesh.ledger.forkedDevices
+    return state.mesh.partitions.keys.reduce(0) { lost, partition in
+      lost + (wipeHolding(of: partition, forked).map { WipeJudgement($0, rules).lost } ?? 0)
     }
   }
 
-  private func wipeHolding(of partition: PartitionID) -> WipeHolding? {
+  private func wipeHolding(of partition: PartitionID, _ forked: Set<PublicKey>) -> WipeHolding? {
     let tips = StoredTips(self, partition)
-    return state.mesh.wipeHolding(of: partition, state.surroundings, stored: { tips.tip($0, $1) })
+    return state.mesh.wipeHolding(of: partition, state.surroundings, forked: forked, stored: { tips.tip($0, $1) })
   }
 
   private func documents(of judgement: WipeJudgement) -> [DocumentKey] {

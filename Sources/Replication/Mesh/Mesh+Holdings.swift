@@ -38,14 +38,14 @@ extension Mesh {
     sessions.values.filter { holdings.knows($0.id) && $0.isInScope(partition, ledger) }.map(\.peer).sorted()
   }
 
-  /// A partition as it is to be judged now, by both clocks; nil where it is not here. `stored`: as for receipts.
+  /// A partition as it is to be judged now, by both clocks; nil where it is not here. `forked`, `stored`: as for receipts.
   package func wipeHolding(
-    of partition: PartitionID, _ surroundings: Surroundings, stored: PartitionLog.StoredTip
+    of partition: PartitionID, _ surroundings: Surroundings, forked: Set<PublicKey>, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
     let isHeard = ledger.partitions[partition].map { interest.wants(partition, name: $0.name) } ?? false
     let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
     return ledger.wipeHolding(
-      of: partition, holdings.book, isHeard: isHeard, reading: reading,
+      of: partition, holdings.book, forked: forked, isHeard: isHeard, reading: reading,
       now: surroundings.now, wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
   }
 

@@ -39,12 +39,13 @@ package enum BackendWitness {
 
 extension Ledger {
   /// What all who said anything of the partition say of these changes: of each replica up to a number. `stored`: the tip of a
-  /// change that memory has not, as the log on disk has it.
+  /// change that memory has not, as the log on disk has it. `forked`: ``forkedDevices``, for who asks of many partitions.
   package func receipts(
-    of partition: PartitionID, for asked: [ReplicaID: UInt64], in book: HoldingsBook, stored: PartitionLog.StoredTip
+    of partition: PartitionID, for asked: [ReplicaID: UInt64], in book: HoldingsBook, forked: Set<PublicKey>? = nil,
+    stored: PartitionLog.StoredTip
   ) -> [Receipt] {
     guard let log = partitions[partition]?.log else { return [] }
-    let forked = forkedDevices
+    let forked = forked ?? forkedDevices
     return book.records(of: partition).map { kept in
       let standing = standing(of: kept.holdings.subject, kept.holdings.partition, forked)
       let lacking = asked.reduce(UInt64(0)) { sum, entry in
@@ -69,10 +70,17 @@ extension Ledger {
   }
 
   /// Devices of which two histories of one replica are known here, or may be: what did not read at a start may have shown it.
-  private var forkedDevices: Set<PublicKey> {
-    Set(
-      partitions.values.lazy.flatMap { Set($0.log.forkPoints.keys).union($0.log.incompleteChains) }
-        .compactMap(authority.author))
+  /// Takes a look at every partition.
+  package var forkedDevices: Set<PublicKey> {
+    var replicas: Set<ReplicaID> = []
+    for partition in partitions.keys {
+      // In place: a copy of each would cost far more than the look.
+      partitions.look(at: partition) { state in
+        replicas.formUnion(state.log.forkPoints.keys)
+        replicas.formUnion(state.log.incompleteChains)
+      }
+    }
+    return Set(replicas.compactMap(authority.author))
   }
 }
 

@@ -3,11 +3,13 @@ extension Ledger {
   /// A partition as it is to be judged now; nil where it is not here. `stored`: as for receipts.
   ///
   /// - Parameters:
+  ///   - forked: ``forkedDevices``.
   ///   - isHeard: this device would hear what becomes of it elsewhere.
   ///   - reading: what this device's forwarder has read in the backend, and how long ago.
   func wipeHolding(
-    of partition: PartitionID, _ book: HoldingsBook, isHeard: Bool, reading: (vector: VersionVector, age: Int64)?,
-    now: MonotonicTime, wallMilliseconds: Int64, stored: PartitionLog.StoredTip
+    of partition: PartitionID, _ book: HoldingsBook, forked: Set<PublicKey>, isHeard: Bool,
+    reading: (vector: VersionVector, age: Int64)?, now: MonotonicTime, wallMilliseconds: Int64,
+    stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
     guard let state = partitions[partition] else { return nil }
     let received = state.log.received.entries.mapValues(\.sequence)
@@ -17,7 +19,7 @@ extension Ledger {
         reaches[chain.key] = min(chain.value, state.log.known(of: position, of: chain.key, stored: stored))
       }
     }
-    let receipts = receipts(of: partition, for: [:], in: book, stored: stored)
+    let receipts = receipts(of: partition, for: [:], in: book, forked: forked, stored: stored)
     let clock = WordClock(book, now, wallMilliseconds)
     var words = receipts.map { receipt in
       let device = receipt.holdings.device
