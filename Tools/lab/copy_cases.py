@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sqlite3
 import time
 
@@ -19,6 +20,7 @@ _NEWCOMERS_CHANGES = 1_000
 # Until all of them are linked with a newcomer: less than the two seconds for which they leave to him what he brings, since
 # they have to hear of the links, too.
 _LINKING_SECONDS = 1.6
+_LOAD_OF_ONE_CORE = 1.5
 
 
 @case("E4: of ten linked nodes each receives at most 1.6 times a change")
@@ -82,10 +84,12 @@ def _bring(bench: Bench, rate: str):
         found = f"what was brought came {counts} times; the links took {linking:.1f} s"
         # What the stranger brings waits two seconds, from his first link on, to be passed on to who is not linked with him. On
         # a machine that takes nearly as long for the others he is not the neighbour of all of them, and another one comes.
-        expect(linking > _LINKING_SECONDS, found)
+        # Nor does a machine that has more to do than it has cores for bring all within the time after which it is asked of others.
+        load = os.getloadavg()[0]
+        expect(linking > _LINKING_SECONDS or load > _LOAD_OF_ONE_CORE * (os.cpu_count() or 1), f"{found}; load {load:.1f}")
         bench.note(found)
         stranger.stop()
-    raise Skip("this machine takes nearly two seconds and more to link a newcomer with seven nodes")
+    raise Skip("this machine is too slow, or has too much to do, to link a newcomer with seven nodes in time")
 
 
 class _Links:
