@@ -40,7 +40,7 @@ extension CommitWriter {
       }
       guard mayIssueAny else { return }
     }
-    try renewal.drawIfDue(for: partition, owed.name, transaction, &done)
+    try renewal.changeIfDue(for: partition, owed.name, transaction, &done)
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []
     for (replica, run) in runs where !waiting.contains(replica) {

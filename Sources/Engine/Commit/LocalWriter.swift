@@ -192,7 +192,7 @@ struct LocalWriter {
       for other in open.keys.sorted() { try close(other, &done) }
       contexts = [:]
     }
-    try renewal.drawIfDue(for: partition, name, transaction, &done)
+    try renewal.changeIfDue(for: partition, name, transaction, &done)
     _ = state.mesh.ledger.begin(name)
     try transaction.addPartition(partition, name)
     guard !state.mesh.interest.wants(partition, name: name), !done.subscribed.contains(name) else { return }

@@ -1,7 +1,7 @@
 import Replication
 import Wire
 
-/// The drawing of a new replica id (rule C20).
+/// When a node goes on under another replica id, and under which (rule C20).
 struct ReplicaRenewal {
   private let state: EngineState
 
@@ -62,10 +62,10 @@ struct ReplicaRenewal {
     return state.mesh.authority.membershipToWrite(as: state.identity.device, in: name) != nil
   }
 
-  /// Draws the new id with the first change after the cause, not at start: a node that only reads leaves no trace in
-  /// vectors. The declaration stands in the transaction of that change, so that nothing is stored under the new id
-  /// without it.
-  func drawIfDue(
+  /// Goes on under an id that rests, or draws a new one: with the first change after the cause, not at start, since a node that
+  /// only reads leaves no trace in vectors. The declaration stands in the transaction of that change, so that nothing is stored
+  /// under the new id without it.
+  func changeIfDue(
     for partition: PartitionID, _ name: PartitionName, _ transaction: any LogTransaction, _ done: inout Committed
   ) throws {
     guard isToDraw(for: partition, name) else { return }
