@@ -14,7 +14,8 @@ package final class EngineState {
   package internal(set) var own: OwnReplica
   /// Pieces of payloads that wait for the rest, or for their run.
   var staged: StagedPayloads
-  /// What waited whole and was found to be spoiled when a session brought its run: as many as the runs of those sessions that wait.
+  /// What waited whole and was found to be spoiled when a session brought its run. It stays when the run was taken since, until
+  /// another is found after the session's end.
   var spoiledShares: [SessionID: Set<StagedKey>] = [:]
   package internal(set) var subscriptions: Set<Text>
   package internal(set) var invitations: InvitationBook
@@ -81,7 +82,6 @@ package final class EngineState {
     invitations = InvitationBook(try store.invitations())
     own.causes.formUnion(before.causes)
     (own.renewedAt, own.contested) = (before.renewedAt, before.contested)
-    if own.replica == before.replica { own.resting = before.resting }
     try loadOwed()
     noteDamaged(opened)
     // The core that was to correct its words about them is gone.
@@ -193,7 +193,7 @@ extension EngineState {
     for name in Set(names) {
       let id = identity.id(of: name)
       partitions[id] = .some(mesh.partitions[id])
-      mayDraw = mayDraw || renewal.isToDraw(for: id, name)
+      mayDraw = mayDraw || renewal.mustChange(for: id, name)
     }
     return Checkpoint(own: own, partitions: partitions, mesh: mayDraw ? mesh : nil, quarantine: quarantine)
   }

@@ -6,6 +6,8 @@ package struct OwnReplica {
     var sequence: UInt64
     var hash: Digest
     var context: VersionVector
+
+    var position: ChainPosition { ChainPosition(sequence: sequence, tip: hash.tip) }
   }
 
   package internal(set) var replica: Incarnation?
@@ -20,12 +22,24 @@ package struct OwnReplica {
   var lastTimestamp = HybridTimestamp.zero
   /// The end of each chain that the current replica has written.
   var ends: [PartitionID: End] = [:]
-  /// Ids that were left since the start for the right of another membership alone, the latest last.
+  /// Ids that were left for the right of another membership alone, the latest last. No reason for a new one has come up since.
   var resting: [Resting] = []
 
   struct Resting {
-    let incarnation: Incarnation
+    /// As the mark has it.
+    let noted: RestingReplica
     let ends: [PartitionID: End]
+
+    init(_ incarnation: Incarnation, _ ends: [PartitionID: End], _ hash: HashFunction) {
+      var bytes: [UInt8] = []
+      for (partition, end) in ends.sorted(by: { $0.key < $1.key }) {
+        partition.digest.append(to: &bytes)
+        appendBigEndian(end.sequence, to: &bytes)
+        end.hash.append(to: &bytes)
+      }
+      noted = RestingReplica(incarnation: incarnation, ends: Digest.of(bytes, hash))
+      self.ends = ends
+    }
   }
 
   /// A device has few memberships that stand. One more than these draws an id anew.
@@ -54,24 +68,24 @@ package struct OwnReplica {
   }
 
   /// Goes on as another replica; its chains begin anew.
-  mutating func renew(_ incarnation: Incarnation, _ now: MonotonicTime) {
-    leavePresent()
+  mutating func renew(_ incarnation: Incarnation, _ now: MonotonicTime, _ hash: HashFunction) {
+    leavePresent(hash)
     if replica != nil { renewedAt = now }
     (replica, ends) = (incarnation, [:])
     (causes, contested) = ([], [])
   }
 
   /// Goes on as one that rests, where that had come to.
-  mutating func goOn(as earlier: Resting) {
-    resting.removeAll { $0.incarnation.id == earlier.incarnation.id }
-    leavePresent()
-    (replica, ends, contested) = (earlier.incarnation, earlier.ends, [])
+  mutating func goOn(as earlier: Resting, _ hash: HashFunction) {
+    resting.removeAll { $0.noted == earlier.noted }
+    leavePresent(hash)
+    (replica, ends, contested) = (earlier.noted.incarnation, earlier.ends, [])
   }
 
   /// What speaks against one id of this store may speak against all.
-  private mutating func leavePresent() {
+  private mutating func leavePresent(_ hash: HashFunction) {
     guard let replica, causes.isEmpty else { return resting = [] }
-    resting = resting.suffix(OwnReplica.restingLimit - 1) + [Resting(incarnation: replica, ends: ends)]
+    resting = resting.suffix(OwnReplica.restingLimit - 1) + [Resting(replica, ends, hash)]
   }
 
   // MARK: How often

@@ -87,9 +87,46 @@ import Wire
       bench.nodes[1].state.own.causes.isEmpty && bench.nodes[1].state.own.sequence(in: bench.nodes[1].id(of: own)) == 4)
   }
 
-  @Test("an id that it had left is not gone on under where somebody else wrote under it meanwhile") func elsewhere()
-    throws
+  @Test("ten starts by turns, after as many losses of power, cost no other replica id") func byTurnsOverStarts() throws
   {
+    let bench = try bench()
+    try bench.nodes[1].write(own, Put("before"))
+    try tell(bench, bench.membership(of: bench.nodes[1].key.publicKey, label: "master", role: "master"))
+    for turn in 0..<10 {
+      try bench.restart(1)
+      try bench.nodes[1].write(turn % 2 == 0 ? room : own, Put(Text("\(turn)")))
+    }
+    #expect(replicaCount(bench) == 2)
+    bench.meet(1, 0)
+    for node in bench.nodes {
+      #expect(node.accepted(room).entries.values.map(\.sequence) == [5])
+      #expect(node.accepted(own).entries.values.map(\.sequence) == [6])
+    }
+  }
+
+  private func replicaCount(_ bench: EngineBench) -> Int {
+    bench.nodes[1].state.mesh.authority.replicas(of: bench.nodes[1].key.publicKey).count
+  }
+
+  @Test("where the disk takes nothing of such a turn, it may be tried again under the id that it had left")
+  func refusedTurn() throws {
+    let bench = try bench()
+    try bench.nodes[1].write(own, Put("before"))
+    try tell(bench, bench.membership(of: bench.nodes[1].key.publicKey, label: "master", role: "master"))
+    try bench.nodes[1].write(room, Put("before"))
+    try bench.nodes[1].refuse("INSERT", on: "runs")
+    #expect(throws: (any Error).self) { try bench.nodes[1].write(own, Put("refused")) }
+    try bench.nodes[1].allow("runs")
+    try bench.nodes[1].write(own, Put("after"))
+    try bench.restart(1)
+    try bench.nodes[1].write(room, Put("after"))
+    #expect(replicaCount(bench) == 2)
+  }
+
+  @Test(
+    "an id that it had left is not gone on under where somebody else wrote under it meanwhile, also after a start",
+    arguments: [false, true])
+  func elsewhere(startsAgain: Bool) throws {
     let bench = try bench()
     try bench.nodes[1].write(own, Put("before"))
     let copy = try bench.clone(1)
@@ -100,6 +137,7 @@ import Wire
     #expect(bench.nodes[copy].state.own.replica == first)
     for slot in [copy, 1] { bench.cut(bench.meet(slot, 0)) }
     bench.clock.advance(OwnReplica.renewalMilliseconds)
+    if startsAgain { try bench.restart(1) }
     try bench.nodes[1].write(own, Put("two"))
     #expect(bench.nodes[1].state.own.replica != first)
     bench.meet(1, 0)

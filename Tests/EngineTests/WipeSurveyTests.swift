@@ -41,6 +41,25 @@ import Testing
     #expect(documents == (0..<3).map { DocumentKey(collection: Put.collection, id: .string(Text("doc\($0)"))) })
   }
 
+  @Test("of many partitions those that would lose the most are looked into, in whatever order their ids are")
+  func many() throws {
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let rooms = try (0..<20).map { try PartitionName(Text("room=\($0)")) }
+    for room in rooms { try bench.nodes[0].write(room, Put("first")) }
+    let last = try #require(rooms.max { bench.nodes[0].id(of: $0) < bench.nodes[0].id(of: $1) })
+    try bench.nodes[0].write(last, Put("second"))
+    bench.meet(1, 0)
+    let survey = survey(bench)
+    #expect(survey.losses.count == 20)
+    let loss = try #require(survey.losses.first)
+    #expect(loss.name == last && loss.lost == 2)
+    #expect(survey.hearers[loss.partition] == [bench.nodes[1].key.publicKey])
+    #expect(survey.documents[loss.partition]?.count == 2)
+    let told = survey.losses.prefix(WipeSurvey.partitionLimit).map(\.partition)
+    #expect(Set(survey.hearers.keys) == Set(told) && Set(survey.documents.keys) == Set(told))
+  }
+
   @Test("once two others have said that they hold it, it may be wiped, and no more after the next write")
   func asked() throws {
     let bench = try bench()

@@ -10,10 +10,19 @@ import TestSupport
   private static let complete = ReplicaSidecar(
     store: UUIDValue(high: 1, low: 2),
     replica: .init(id: ReplicaID(high: 3, low: 4), nonce: UUIDValue(high: 5, low: 6)), reached: 123_456, host: host)
+  private static let withResting = {
+    var sidecar = complete
+    sidecar.resting = (7..<9).map { number in
+      ReplicaSidecar.Resting(
+        incarnation: .init(id: ReplicaID(high: number, low: 4), nonce: UUIDValue(high: number, low: 6)),
+        ends: SHA256.hash([UInt8(number)]))
+    }
+    return sidecar
+  }()
   private static let fresh = ReplicaSidecar(
     store: UUIDValue(high: 1, low: 2), replica: nil, reached: 0, host: HostFacts(machine: nil, databaseInode: .max))
 
-  @Test("what was saved is loaded, before and after the first write", arguments: [complete, fresh])
+  @Test("what was saved is loaded, before and after the first write", arguments: [complete, withResting, fresh])
   func roundTrip(sidecar: ReplicaSidecar) throws {
     try withTemporaryDirectory { directory in
       #expect(try ReplicaSidecar.load(from: directory) == .absent)
@@ -45,16 +54,33 @@ import TestSupport
     #expect(ReplicaSidecar.parse(Array(second.text.utf8)) == .damaged(reason: "its 'log' is missing or wrong"))
   }
 
+  @Test("an id that rests and is not named whole is damage") func restingHalf() {
+    let text = Self.withResting.text
+    let fields = text.split(separator: "\n").compactMap { line -> (name: String, value: String)? in
+      let parts = line.split(separator: ": ", maxSplits: 1).map(String.init)
+      return parts.count == 2 && !line.hasPrefix("#") && parts[0] != "check" ? (parts[0], parts[1]) : nil
+    }
+    func parsed(_ change: (String) -> String) -> ReplicaSidecar.Loaded {
+      let changed = fields.map { ($0.name, $0.name == "resting" ? change($0.value) : $0.value) }
+      return ReplicaSidecar.parse(
+        Array(FieldFile(title: "Seamesh replica state, version 2", fields: changed).text.utf8))
+    }
+    #expect(parsed { $0 } == .present(Self.withResting))
+    for change in [{ String($0.dropLast()) }, { $0 + " 1" }, { _ in "none" }] as [(String) -> String] {
+      #expect(parsed(change) == .damaged(reason: "its 'resting' is missing or wrong"))
+    }
+  }
+
   @Test("a file cut anywhere is damaged, and one with any bit turned is damaged or says the same")
   func damage() throws {
-    let whole = Array(Self.complete.text.utf8)
+    let whole = Array(Self.withResting.text.utf8)
     for count in 0..<whole.count { #expect(isDamaged(ReplicaSidecar.parse(Array(whole.prefix(count)))), "\(count)") }
     for place in whole.indices {
       for bit in 0..<8 {
         var bytes = whole
         bytes[place] ^= 1 << UInt8(bit)
         let loaded = ReplicaSidecar.parse(bytes)
-        #expect(isDamaged(loaded) || loaded == .present(Self.complete), "byte \(place), bit \(bit)")
+        #expect(isDamaged(loaded) || loaded == .present(Self.withResting), "byte \(place), bit \(bit)")
       }
     }
   }

@@ -70,6 +70,24 @@ import Testing
     try eventually { shown.withLock { $0 } == 1 }
   }
 
+  @Test("a look that began without what would be lost is no answer to who wants to know that, and the next one is")
+  func lookBegunWithout() throws {
+    let fleet = try TestFleet(1)
+    let (without, with) = try fleet.nodes[0].engine.ask { engine in
+      (EngineView(engine, judgesWipe: false), EngineView(engine, judgesWipe: true))
+    }
+    let board = EngineBoard()
+    var isAskedOfTheNext = false
+    let shown = board.view(judgesWipe: true) {
+      board.publish(without, judgesWipe: false)
+      isAskedOfTheNext = board.isWipeAsked
+      board.publish(with, judgesWipe: true)
+      return true
+    }
+    #expect(isAskedOfTheNext && !board.isWipeAsked)
+    #expect(shown?.status.lostIfWiped == 0)
+  }
+
   @Test("who waits too long for the engine hears that it may still be done, and it is done")
   func unanswered() throws {
     let fleet = try TestFleet(1) { $0.reads.replyMilliseconds = 50 }

@@ -32,7 +32,7 @@ extension CommitWriter {
     // They do not read, and are owed still.
     guard !runs.isEmpty else { return }
     let (renewal, hashes) = (ReplicaRenewal(state), Set(lost.map(\.hash)))
-    if renewal.isToDraw(for: partition, owed.name) {
+    if renewal.mustChange(for: partition, owed.name) {
       // Of each chain the first goes before the others. Else an id would be drawn for nothing.
       var met: Set<ReplicaID> = []
       let mayIssueAny = try runs.contains { replica, run in

@@ -83,7 +83,7 @@ struct LocalWriter {
   ) throws {
     let seen = SeenByReader(state, transaction, partition)
     guard let replica = state.own.replica?.id, state.mesh.partitions[partition] != nil,
-      !renewal.isToDraw(for: partition, job.partition)
+      !renewal.mustChange(for: partition, job.partition)
     else { return try seen.judge(reading) }
     let dot = Dot(replica: replica, sequence: state.own.sequence(in: partition) + 1)
     let context = try seen.context(of: reading, after: state.own.context(in: partition))
@@ -180,7 +180,7 @@ struct LocalWriter {
 
   /// True where nothing has to be made before this node can write there.
   private func isReady(_ partition: PartitionID, _ name: PartitionName) -> Bool {
-    !renewal.isToDraw(for: partition, name) && state.look(at: partition, \.hasBegun) == true
+    !renewal.mustChange(for: partition, name) && state.look(at: partition, \.hasBegun) == true
       && (state.mesh.interest.wants(partition, name: name))
   }
 
@@ -188,7 +188,7 @@ struct LocalWriter {
   private mutating func beginWriting(_ partition: PartitionID, _ name: PartitionName, _ done: inout Committed) throws {
     guard state.mesh.ledger.mayBegin(partition) else { throw EngineError.tooManyPartitions(name) }
     // What is open in other partitions is of the id that is before.
-    if renewal.isToDraw(for: partition, name) {
+    if renewal.mustChange(for: partition, name) {
       for other in open.keys.sorted() { try close(other, &done) }
       contexts = [:]
     }

@@ -28,7 +28,9 @@ package final class ReplicaKeeper {
     do {
       // Otherwise what is there is the evidence for the renewal that is due.
       if state.own.causes.isEmpty {
-        try state.mark.save(store: state.store.storeID, replica: state.own.replica, reached: state.own.commits)
+        let own = state.own
+        try state.mark.save(
+          store: state.store.storeID, replica: own.replica, resting: own.resting.map(\.noted), reached: own.commits)
       }
       marked = state.own.commits
     } catch {

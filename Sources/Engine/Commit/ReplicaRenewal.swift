@@ -10,9 +10,9 @@ struct ReplicaRenewal {
 
   init(_ state: EngineState) { (self.state, now) = (state, state.clock.now) }
 
-  /// A new id is due, and may be drawn. Shortly after another it may not: then the present one goes on wherever nobody has
-  /// shown another history of it and it may write, and nowhere else.
-  func isToDraw(for partition: PartitionID, _ name: PartitionName) -> Bool {
+  /// Nothing more may be written there under the present id. Where a new one is due and may not be drawn now, the present one
+  /// goes on wherever nobody has shown another history of it and it may write.
+  func mustChange(for partition: PartitionID, _ name: PartitionName) -> Bool {
     state.own.isRenewalDue && (mayDraw || state.own.isContested(partition)) || isBounded(in: name)
   }
 
@@ -28,28 +28,27 @@ struct ReplicaRenewal {
 
   /// The same, under an id that it has or may draw.
   func mayWrite(in partition: PartitionID, _ name: PartitionName) -> Bool {
-    hasRight(in: name) && !(isFull && isToDraw(for: partition, name) && earlier(for: name) == nil)
+    hasRight(in: name) && !(isFull && mustChange(for: partition, name) && earlier(for: name) == nil)
   }
 
   /// Another id is due there, and may not be drawn yet.
   func isPutOff(for partition: PartitionID, _ name: PartitionName) -> Bool {
-    state.own.timeToRenewal(now) > 0 && isToDraw(for: partition, name) && earlier(for: name) == nil
+    state.own.timeToRenewal(now) > 0 && mustChange(for: partition, name) && earlier(for: name) == nil
   }
 
   /// An id that was left for another membership's right, and is of use again: else each change of partition would cost one.
   private func earlier(for name: PartitionName) -> OwnReplica.Resting? {
     guard !state.own.isRenewalDue else { return nil }
     return state.own.resting.last {
-      state.mesh.authority.mayWriteOn(as: $0.incarnation.id, in: name) && isWhereItWasLeft($0)
+      state.mesh.authority.mayWriteOn(as: $0.noted.incarnation.id, in: name) && isWhereItWasLeft($0)
     }
   }
 
   /// Nobody has shown that somebody else wrote under it meanwhile.
   private func isWhereItWasLeft(_ resting: OwnReplica.Resting) -> Bool {
-    let id = resting.incarnation.id
+    let id = resting.noted.incarnation.id
     return state.mesh.partitions.values.allSatisfy { partition in
-      let left = resting.ends[partition.id].map { ChainPosition(sequence: $0.sequence, tip: $0.hash.tip) }
-      return partition.log.received[id] == left && !partition.log.isOfSeveralHistories(id)
+      partition.log.received[id] == resting.ends[partition.id]?.position && !partition.log.isOfSeveralHistories(id)
     }
   }
 
@@ -68,11 +67,12 @@ struct ReplicaRenewal {
   func changeIfDue(
     for partition: PartitionID, _ name: PartitionName, _ transaction: any LogTransaction, _ done: inout Committed
   ) throws {
-    guard isToDraw(for: partition, name) else { return }
+    guard mustChange(for: partition, name) else { return }
+    let hash = state.identity.cryptography.hash
     if let earlier = earlier(for: name) {
-      try transaction.setReplica(earlier.incarnation)
+      try transaction.setReplica(earlier.noted.incarnation)
       done.hasChangedReplica = true
-      return state.own.goOn(as: earlier)
+      return state.own.goOn(as: earlier, hash)
     }
     let wait = state.own.timeToRenewal(now)
     guard wait == 0 else {
@@ -88,7 +88,7 @@ struct ReplicaRenewal {
         ?? authority.member(of: identity.device)
     else { throw EngineError.notAMember }
     let nonce = UUIDValue(high: state.random.next(), low: state.random.next())
-    let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, identity.cryptography.hash)
+    let replica = ReplicaID.derived(device: identity.deviceID, nonce: nonce, hash)
     let declaration = Statement.ReplicaDeclaration(replica: replica, nonce: nonce, membership: membership.id)
     let last = authority.lastStatement(of: identity.device)
     let statement = try identity.statement(.replica(declaration), after: last)
@@ -97,7 +97,7 @@ struct ReplicaRenewal {
     try transaction.setReplica(incarnation)
     done.hasChangedReplica = true
     done.drawn = DrawnReplica(id: replica, previous: state.own.replica?.id, causes: state.own.causes)
-    state.own.renew(incarnation, now)
+    state.own.renew(incarnation, now, hash)
     done.directives += state.handle(.statementsStored([statement]))
   }
 }

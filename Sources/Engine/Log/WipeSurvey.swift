@@ -7,14 +7,19 @@ package struct WipeSurvey: Sendable {
   package var judgements: [WipeJudgement] = []
   /// The log is not what memory takes it to be, or nobody can tell.
   package var hasFailed = false
-  /// Devices that could take a partition now, of those that would be lost in part.
+  /// Devices that could take a partition now, for the first of the ``losses``.
   package var hearers: [PartitionID: [PublicKey]] = [:]
-  /// A few documents that changes wrote that would be lost.
+  /// A few documents that changes wrote that would be lost, for the same partitions.
   package var documents: [PartitionID: [DocumentKey]] = [:]
 
   package var isSafe: Bool { !hasFailed && judgements.allSatisfy(\.isSafe) }
 
-  /// Documents of one partition, and partitions of which documents are looked up.
+  /// Partitions of which something would be lost, those with the most changes first: as they are told one by one.
+  package var losses: [WipeJudgement] {
+    judgements.filter { !$0.isSafe }.sorted { ($0.lost, $0.name.text) > ($1.lost, $1.name.text) }
+  }
+
+  /// Documents of one partition, and partitions that are looked into and told one by one.
   package static let documentLimit = 3
   package static let partitionLimit = 16
   fileprivate static let readByteCount = 65_536
@@ -28,12 +33,12 @@ extension NodeEngine {
     let forked = state.mesh.ledger.forkedDevices
     for partition in state.mesh.partitions.keys.sorted() {
       guard let holding = wipeHolding(of: partition, forked) else { continue }
-      let judgement = WipeJudgement(holding, rules)
       survey.holdings.append(holding)
-      survey.judgements.append(judgement)
-      guard !judgement.isSafe, survey.hearers.count < WipeSurvey.partitionLimit else { continue }
-      survey.hearers[partition] = state.mesh.hearers(of: partition)
-      survey.documents[partition] = documents(of: judgement)
+      survey.judgements.append(WipeJudgement(holding, rules))
+    }
+    for loss in survey.losses.prefix(WipeSurvey.partitionLimit) {
+      survey.hearers[loss.partition] = state.mesh.hearers(of: loss.partition)
+      survey.documents[loss.partition] = documents(of: loss)
     }
     return survey
   }

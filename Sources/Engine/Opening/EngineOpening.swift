@@ -62,8 +62,9 @@ struct EngineOpening {
     evidence.isRestored = facts.isRestored
     let causes = try mark.causes(evidence)
     if let replica = facts.replica {
-      try loadEnds(of: replica.id, partitions, into: &own)
-      own.causes.formUnion(causes)
+      let (ends, isWhole) = try ends(of: replica.id, partitions)
+      (own.ends, own.causes) = (ends, Set(isWhole ? causes : causes + [.corruption]))
+      if own.causes.isEmpty { own.resting = try resting(beside: replica, partitions) }
     } else {
       // A store that never had a replica has nothing to fear, but the first one may have gone with the log.
       own.causes = Set(causes).intersection([.log, .reached])
@@ -71,14 +72,24 @@ struct EngineOpening {
     return own
   }
 
-  private func loadEnds(
-    of replica: ReplicaID, _ partitions: PartitionTable, into own: inout OwnReplica
-  ) throws {
-    let reader = RunReader(identity)
-    // A number that is spent must not be used again.
-    if partitions.values.contains(where: { $0.log.incompleteChains.contains(replica) }) {
-      own.causes.insert(.corruption)
+  /// Ids that rest still: the store has of their chains just what they ended with when they were left. Each change of the present
+  /// id is noted in the mark with the number of commits until then, so a store that was put back from before one gives a cause.
+  private func resting(beside replica: Incarnation, _ partitions: PartitionTable) throws -> [OwnReplica.Resting] {
+    try mark.resting(beside: replica).suffix(OwnReplica.restingLimit).compactMap { noted in
+      let (ends, isWhole) = try ends(of: noted.incarnation.id, partitions)
+      let resting = OwnReplica.Resting(noted.incarnation, ends, identity.cryptography.hash)
+      return isWhole && resting.noted == noted ? resting : nil
     }
+  }
+
+  /// Where the chains of an own replica end. Not whole: of some it cannot be told, and a number that is spent must not be used
+  /// again.
+  private func ends(
+    of replica: ReplicaID, _ partitions: PartitionTable
+  ) throws -> (ends: [PartitionID: OwnReplica.End], isWhole: Bool) {
+    let reader = RunReader(identity)
+    var ends: [PartitionID: OwnReplica.End] = [:]
+    var isWhole = !partitions.values.contains { $0.log.incompleteChains.contains(replica) }
     let written = partitions.values.filter { $0.log.received[replica] != nil }.map(\.id)
     for partition in written.sorted() {
       let chain = ChainIdentity(fleet: identity.fleet, partition: partition, replica: replica)
@@ -86,14 +97,15 @@ struct EngineOpening {
       do {
         guard let last = try store.lastRun(of: chain) else { continue }
         let run = try reader.decode(last, in: partition)
-        own.ends[partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
+        ends[partition] = OwnReplica.End(sequence: run.last, hash: run.hashAtLast, context: last.context)
       } catch let failure as any StoreFailure {
         guard failure.isOfOneRow else { throw failure }
-        own.causes.insert(.corruption)
+        isWhole = false
       } catch is RunError {
-        own.causes.insert(.corruption)
+        isWhole = false
       }
     }
+    return (ends, isWhole)
   }
 }
 

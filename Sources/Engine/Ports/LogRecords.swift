@@ -7,6 +7,14 @@ package struct Incarnation: Hashable, Sendable {
   package init(id: ReplicaID, nonce: UUIDValue) { (self.id, self.nonce) = (id, nonce) }
 }
 
+/// One that was left for the right of another membership alone, and may be gone on under again.
+package struct RestingReplica: Hashable, Sendable {
+  package let incarnation: Incarnation
+  /// Of where its chains ended when it was left: who holds more of one, or another end, does not go on under it.
+  package let ends: Digest
+  package init(incarnation: Incarnation, ends: Digest) { (self.incarnation, self.ends) = (incarnation, ends) }
+}
+
 /// Facts that the store notes about this node's own writing.
 package struct OwnFacts: Hashable, Sendable {
   package var replica: Incarnation?

@@ -24,7 +24,8 @@ package final class NoLinks: EngineLinks {
 package final class NoMark: ReplicaMark {
   package init() {}
   package func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause] { [] }
-  package func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {}
+  package func save(store: UUIDValue, replica: Incarnation?, resting: [RestingReplica], reached: UInt64) throws {}
+  package func resting(beside replica: Incarnation) throws -> [RestingReplica] { [] }
   package func discard() throws {}
 }
 

@@ -53,7 +53,9 @@ package protocol ReplicaMark: AnyObject {
   /// Reasons why the store must not go on under the same replica id.
   func causes(_ store: RenewalEvidence.Store) throws -> [RenewalCause]
   /// Durable when it returns. `reached` own changes are committed already.
-  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws
+  func save(store: UUIDValue, replica: Incarnation?, resting: [RestingReplica], reached: UInt64) throws
+  /// The ids that rested when the mark was saved last; none where another id than `replica` was the present one then.
+  func resting(beside replica: Incarnation) throws -> [RestingReplica]
   /// Takes the mark away: one that is not there vouches for no store.
   func discard() throws
 }

@@ -7,6 +7,8 @@ package struct ReplicaSidecar: Hashable, Sendable {
   package var store: UUIDValue
   /// Nil until the first own write.
   package var replica: Incarnation?
+  /// Ids that were left for a while; a file from before there were any names none.
+  package var resting: [Resting] = []
   /// A number of own commits that the database has reached for certain; it may have gone further.
   package var reached: UInt64
   /// What the store's write-ahead log is to hold at the next start.
@@ -19,6 +21,13 @@ package struct ReplicaSidecar: Hashable, Sendable {
     package let id: ReplicaID
     package let nonce: UUIDValue
     package init(id: ReplicaID, nonce: UUIDValue) { (self.id, self.nonce) = (id, nonce) }
+  }
+
+  package struct Resting: Hashable, Sendable {
+    package let incarnation: Incarnation
+    /// Of where its chains end.
+    package let ends: Digest
+    package init(incarnation: Incarnation, ends: Digest) { (self.incarnation, self.ends) = (incarnation, ends) }
   }
 
   package static let fileName = "replica.state"
@@ -70,7 +79,7 @@ extension ReplicaSidecar {
         ("nonce", replica?.nonce.text ?? ReplicaSidecar.none), ("reached", String(reached)),
         ("log", log.rawValue), ("starts", String(starts)), ("machine", host.machineText.string),
         ("inode", String(host.databaseInode)),
-      ]
+      ] + resting.map { ("resting", $0.text) }
     ).text
   }
 
@@ -81,6 +90,7 @@ extension ReplicaSidecar {
       var sidecar = try ReplicaSidecar(file)
       sidecar.log = try file.value("log", RenewalEvidence.Sidecar.Log.init(rawValue:))
       sidecar.starts = try file.value("starts") { UInt64($0) }
+      sidecar.resting = try file.values("resting", Resting.init(text:))
       return .present(sidecar)
     } catch {
       return .damaged(reason: error.reason)
@@ -105,5 +115,17 @@ extension ReplicaSidecar {
   /// `.some(nil)` for "none", nil for text that is wrong.
   private static func optional<Parsed>(_ text: String, _ parse: (String) -> Parsed?) -> Parsed?? {
     text == none ? .some(nil) : parse(text).map { .some($0) }
+  }
+}
+
+extension ReplicaSidecar.Resting {
+  fileprivate var text: String { [incarnation.id.text, incarnation.nonce.text, ends.text].joined(separator: " ") }
+
+  fileprivate init?(text: String) {
+    let words = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    guard words.count == 3, let id = ReplicaID(text: words[0]), let nonce = UUIDValue(text: words[1]),
+      let ends = Digest(text: words[2])
+    else { return nil }
+    self.init(incarnation: .init(id: id, nonce: nonce), ends: ends)
   }
 }

@@ -40,16 +40,15 @@ package struct ResultCollector {
   /// Sorting less often than this costs more memory than it saves time.
   private static let slack = 1_000
 
-  private struct Row {
-    let key: DocumentOrder.Key
-    let document: StoredDocument
+  private struct Kept {
+    let row: LiveRows.Row
     let byteCount: Int
   }
 
   private let query: DocumentQuery
   /// Documents come in the query's order: nothing is sorted, and what is skipped is not kept.
   private let comesInOrder: Bool
-  private var kept: [Row] = []
+  private var kept: [Kept] = []
   /// Once there are as many as are wanted: what does not precede it is no part of the result.
   private var bound: DocumentOrder.Key?
   /// Only counted where documents come in order.
@@ -68,11 +67,11 @@ package struct ResultCollector {
     }
     let key = query.order.key(id: document.id, document.body)
     if let bound, !query.order.precedes(key, bound) { return }
-    let shown = query.project(document)
+    let row = LiveRows.Row(key: key, document: query.project(document))
     // A key may hold what the projection leaves out.
-    let row = Row(key: key, document: shown, byteCount: shown.heapBytes + (comesInOrder ? 0 : key.heapBytes))
-    kept.append(row)
-    keptBytes += row.byteCount
+    let byteCount = comesInOrder ? row.document.heapBytes : row.heapBytes
+    kept.append(Kept(row: row, byteCount: byteCount))
+    keptBytes += byteCount
     guard let wanted, kept.count - wanted > ResultCollector.slack else { return }
     sort()
   }
@@ -99,21 +98,21 @@ package struct ResultCollector {
     try limits.check(documents: query.limit == nil ? kept.count - offset : 0, bytes: keptBytes)
   }
 
-  package mutating func finish(_ limits: ReadLimits) throws(NodeError) -> [StoredDocument] {
+  mutating func finish(_ limits: ReadLimits) throws(NodeError) -> [LiveRows.Row] {
     sort()
     try limits.check(documents: query.limit == nil ? kept.count - offset : 0, bytes: keptBytes)
-    return documents
+    return rows
   }
 
   fileprivate mutating func finish() -> [StoredDocument] {
     sort()
-    return documents
+    return rows.map(\.document)
   }
 
   /// Of all that is kept.
   var heapBytes: Int { keptBytes }
 
-  private var documents: [StoredDocument] { kept.dropFirst(offset).map(\.document) }
+  private var rows: [LiveRows.Row] { kept.dropFirst(offset).map(\.row) }
 
   /// Of the kept documents so many stand before the result.
   private var offset: Int { comesInOrder ? 0 : min(query.skip, kept.count) }
@@ -126,10 +125,10 @@ package struct ResultCollector {
   }
 
   private mutating func sort() {
-    if !comesInOrder { kept.sort { query.order.precedes($0.key, $1.key) } }
+    if !comesInOrder { kept.sort { query.order.precedes($0.row.key, $1.row.key) } }
     guard let wanted, kept.count > wanted else { return }
-    for row in kept[wanted...] { keptBytes -= row.byteCount }
+    for dropped in kept[wanted...] { keptBytes -= dropped.byteCount }
     kept.removeSubrange(wanted...)
-    if !comesInOrder { bound = kept.last?.key }
+    if !comesInOrder { bound = kept.last?.row.key }
   }
 }

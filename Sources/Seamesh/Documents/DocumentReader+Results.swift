@@ -13,16 +13,24 @@ extension DocumentReader {
   func result(
     of query: DocumentQuery, _ partition: PartitionName, _ collection: Text
   ) throws(NodeError) -> FoundDocuments {
+    let (rows, damaged, isOneState, share) = try rows(of: query, partition, collection)
+    return FoundDocuments(rows.map(\.document), damaged: damaged, isOneState: isOneState, share: share)
+  }
+
+  /// The same, with what the documents are ordered by.
+  func rows(
+    of query: DocumentQuery, _ partition: PartitionName, _ collection: Text
+  ) throws(NodeError) -> (found: [LiveRows.Row], damaged: [Value], isOneState: Bool, share: ResultShare) {
     let share = resultTurns.share()
     let (found, isOneState) = try inOneState(partition, collection, share) { pass throws(NodeError) in
       try self.collect(query, &pass)
     }
-    return FoundDocuments(found.documents, damaged: found.damaged, isOneState: isOneState, share: share)
+    return (found.rows, found.damaged, isOneState, share)
   }
 
   private func collect(
     _ query: DocumentQuery, _ pass: inout DocumentPass
-  ) throws(NodeError) -> (documents: [StoredDocument], damaged: [Value]) {
+  ) throws(NodeError) -> (rows: [LiveRows.Row], damaged: [Value]) {
     let (share, partition, collection) = (pass.share, pass.partition, pass.collection)
     var damaged: [Value] = []
     func note(_ id: Value) throws(NodeError) {

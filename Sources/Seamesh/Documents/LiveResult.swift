@@ -9,7 +9,7 @@ final class LiveResult: LiveSubscription {
     /// Every document that matches: follows each change by itself.
     case all(LiveRows)
     /// Part of what matches: a change outside of it can move it, so that it is read again.
-    case window([StoredDocument])
+    case window([LiveRows.Row])
   }
 
   private struct State {
@@ -95,8 +95,9 @@ final class LiveResult: LiveSubscription {
     let shown: Shown
     let documents: [StoredDocument]
     if query.isWindow {
-      documents = try window()
-      shown = .window(documents)
+      let rows = try reader.rows(of: query, partition, collection).found
+      try hold(rows)
+      (shown, documents) = (.window(rows), rows.map(\.document))
     } else {
       let found = try all()
       let rows = LiveRows(query, found.rows.values)
@@ -107,14 +108,8 @@ final class LiveResult: LiveSubscription {
     return .snapshot(documents, cursor: ResultSum(documents).cursor(query: identity))
   }
 
-  private func window() throws(NodeError) -> [StoredDocument] {
-    let documents = try reader.result(of: query, partition, collection).documents
-    try hold(documents)
-    return documents
-  }
-
-  private func hold(_ documents: [StoredDocument]) throws(NodeError) {
-    try part.hold(documents.reduce(0) { $0 + $1.heapBytes })
+  private func hold(_ rows: [LiveRows.Row]) throws(NodeError) {
+    try part.hold(rows.reduce(0) { $0 + $1.heapBytes })
   }
 
   /// Nil where others have the turn for longer than one waits: what is shown stays meanwhile, and is read anew at the next look.
@@ -134,9 +129,9 @@ final class LiveResult: LiveSubscription {
   private func follow(_ keys: Set<[UInt8]>?) throws(NodeError) {
     if let keys, keys.isEmpty { return }
     if query.isWindow {
-      let found = try unlessBusy { () throws(NodeError) in try reader.result(of: query, partition, collection) }
-      guard let found else { return }
-      let new = state.withLock { keeping(found.damaged, of: $0, in: found.documents) }
+      let read = try unlessBusy { () throws(NodeError) in try reader.rows(of: query, partition, collection) }
+      guard let read else { return }
+      let new = state.withLock { keeping(read.damaged, of: $0, in: read.found) }
       try hold(new)
       state.withLock { move(&$0, to: new) }
     } else if let keys {
@@ -169,30 +164,21 @@ final class LiveResult: LiveSubscription {
     state.shown = .all(shown)
   }
 
-  /// What is shown of documents that do not read stays, behind that which stood before it, or in its place where that has changed
-  /// and moved further behind: their order is not known.
-  private func keeping(_ damaged: [Value], of state: State, in new: [StoredDocument]) -> [StoredDocument] {
+  /// What is shown of documents that do not read stays where it belonged when they last did, as far as the window reaches.
+  private func keeping(_ damaged: [Value], of state: State, in new: [LiveRows.Row]) -> [LiveRows.Row] {
     guard !damaged.isEmpty, case .window(let shown) = state.shown else { return new }
-    let (damaged, isNew) = (Set(damaged), Set(new.map(\.id)))
-    var (kept, before) = (new, StoredDocument?.none)
-    for (index, document) in shown.enumerated() {
-      if damaged.contains(document.id) {
-        let anchor = kept.firstIndex { $0.id == before?.id }
-        let hasChanged = anchor.map { kept[$0].etag != before?.etag } ?? false
-        let behind = anchor.map { $0 + 1 } ?? 0
-        kept.insert(document, at: hasChanged ? min(index, behind) : behind)
-      } else if !isNew.contains(document.id) {
-        continue
-      }
-      before = document
-    }
-    return Array(kept.prefix(query.limit ?? .max))
+    let damaged = Set(damaged)
+    let kept = shown.filter { damaged.contains($0.document.id) }
+    let rows = (new + kept).sorted { query.order.precedes($0.key, $1.key) }
+    return Array(rows.prefix(query.limit ?? .max))
   }
 
   /// The difference between two results as events: deletes from the end, then inserts and updates from the front, so that
   /// whoever applies them in order always has the positions right.
-  private func move(_ state: inout State, to new: [StoredDocument]) {
-    guard case .window(var working) = state.shown else { return }
+  private func move(_ state: inout State, to rows: [LiveRows.Row]) {
+    guard case .window(let shown) = state.shown else { return }
+    let new = rows.map(\.document)
+    var working = shown.map(\.document)
     var sum = ResultSum(working)
     let kept = Set(new.map(\.id))
     for index in working.indices.reversed() where !kept.contains(working[index].id) {
@@ -211,7 +197,7 @@ final class LiveResult: LiveSubscription {
         old.map { .update(document, position: index, previousPosition: $0, cursor: cursor) }
           ?? .insert(document, position: index, cursor: cursor))
     }
-    state.shown = .window(new)
+    state.shown = .window(rows)
   }
 
   // MARK: Reading

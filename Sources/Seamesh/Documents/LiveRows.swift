@@ -13,14 +13,8 @@ struct LiveRows {
 
   /// A document as the query shows it, and what it is ordered by, which may be of fields that are not shown.
   struct Row {
-    fileprivate let key: DocumentOrder.Key
+    let key: DocumentOrder.Key
     let document: StoredDocument
-
-    /// Nil where the document does not match.
-    init?(_ document: StoredDocument, _ query: DocumentQuery) {
-      guard query.filter.matches(id: document.id, document.body) else { return nil }
-      (key, self.document) = (query.order.key(id: document.id, document.body), query.project(document))
-    }
 
     var heapBytes: Int { document.heapBytes + key.heapBytes }
   }
@@ -90,5 +84,13 @@ struct LiveRows {
       range = query.order.precedes(rows[middle].key, key) ? middle + 1..<range.upperBound : range.lowerBound..<middle
     }
     return range.lowerBound
+  }
+}
+
+extension LiveRows.Row {
+  /// Nil where the document does not match.
+  init?(_ document: StoredDocument, _ query: DocumentQuery) {
+    guard query.filter.matches(id: document.id, document.body) else { return nil }
+    self.init(key: query.order.key(id: document.id, document.body), document: query.project(document))
   }
 }

@@ -14,10 +14,16 @@ final class EngineBoard: Sendable {
     var answersInView: UInt64 = 0
     var answers: UInt64 = 0
     /// Those who wait for one look, which all of them share, and whether it was asked for.
-    var waiting: [Reply<EngineView>] = []
+    var waiting: [Waiting] = []
     var isAsked = false
     /// Somebody wants to know what would be lost.
     var isWipeAsked = false
+  }
+
+  private struct Waiting {
+    let reply: Reply<EngineView>
+    /// What would be lost is to be in what is shown.
+    let wantsWipe: Bool
   }
 
   private let state = Mutex(State())
@@ -35,14 +41,18 @@ final class EngineBoard: Sendable {
   /// Somebody who asked for something other than a write is answered now, on the engine's thread.
   func noteAnswer() { state.withLock { $0.answers += 1 } }
 
-  /// On the engine's thread.
-  func publish(_ view: EngineView) {
-    let waiting = state.withLock { state in
+  /// On the engine's thread. Who wants to know what would be lost, and asked when a look had begun without, waits for the next
+  /// one, which is asked for already.
+  func publish(_ view: EngineView, judgesWipe: Bool) {
+    let served = state.withLock { state in
+      let served = state.waiting.filter { judgesWipe || !$0.wantsWipe }
+      state.waiting.removeAll { judgesWipe || !$0.wantsWipe }
+      let isOneLeft = !state.waiting.isEmpty
+      (state.isAsked, state.isWipeAsked) = (isOneLeft, isOneLeft)
       (state.view, state.answersInView) = (view, state.answers)
-      defer { (state.waiting, state.isAsked, state.isWipeAsked) = ([], false, false) }
-      return state.waiting
+      return served
     }
-    for reply in waiting { reply.fulfil(view) }
+    for one in served { one.reply.fulfil(view) }
   }
 
   /// Nobody has looked for a while.
@@ -53,7 +63,7 @@ final class EngineBoard: Sendable {
 
   /// - Parameters:
   ///   - judgesWipe: whether what would be lost is to be in it.
-  ///   - look: asks the engine to ``publish(_:)``; false where nobody would hear.
+  ///   - look: asks the engine to ``publish(_:judgesWipe:)``; false where nobody would hear.
   /// - Returns: nil where the engine has stopped or never was looked at.
   func view(judgesWipe: Bool, _ look: () -> Bool) -> EngineView? {
     let reply = Reply<EngineView>()
@@ -61,11 +71,11 @@ final class EngineBoard: Sendable {
       // A look that is under way may have been begun without.
       let isUnderWay = state.isAsked && (state.isWipeAsked || !judgesWipe)
       (state.isAsked, state.isWipeAsked) = (true, state.isWipeAsked || judgesWipe)
-      state.waiting.append(reply)
+      state.waiting.append(Waiting(reply: reply, wantsWipe: judgesWipe))
       return (!isUnderWay, state.answers)
     }
     // Nobody who has given up is waited for.
-    defer { state.withLock { $0.waiting.removeAll { $0 === reply } } }
+    defer { state.withLock { $0.waiting.removeAll { $0.reply === reply } } }
     if isFirst, !look() { return nil }
     if let view = reply.wait(milliseconds: EngineBoard.patienceMilliseconds) { return view }
     if state.withLock({ $0.answersInView >= answers }) { return latest }

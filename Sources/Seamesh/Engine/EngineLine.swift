@@ -62,7 +62,11 @@ final class EngineLine: Sendable {
         judgesWipe: judgesWipe,
         { [inbox, board] in
           inbox.put(
-            .event(.look { engine in board.publish(EngineView(engine, judgesWipe: board.isWipeAsked)) }))
+            .event(
+              .look { engine in
+                let judgesWipe = board.isWipeAsked
+                board.publish(EngineView(engine, judgesWipe: judgesWipe), judgesWipe: judgesWipe)
+              }))
         })
     else { throw EngineLine.stopping }
     return view

@@ -120,17 +120,34 @@ final class SidecarMark: ReplicaMark {
   }
 
   /// Before the log is noted as open there is something in it.
-  func save(store id: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+  func save(store id: UUIDValue, replica: Incarnation?, resting: [RestingReplica], reached: UInt64) throws {
     if !isLogClosed { try store.noteStart() }
-    let replica = replica.map { ReplicaSidecar.Incarnation(id: $0.id, nonce: $0.nonce) }
     var sidecar = ReplicaSidecar(
-      store: id, replica: replica, reached: reached, host: try HostFacts.current(database: store.database.path))
+      store: id, replica: replica.map(ReplicaSidecar.Incarnation.init), reached: reached,
+      host: try HostFacts.current(database: store.database.path))
+    sidecar.resting = resting.map {
+      ReplicaSidecar.Resting(incarnation: ReplicaSidecar.Incarnation($0.incarnation), ends: $0.ends)
+    }
     sidecar.log = store.isStartNoted && !isLogClosed ? .open : .closed
     sidecar.starts = try store.integer(.starts) ?? 0
     try sidecar.save(to: directory)
   }
 
+  func resting(beside replica: Incarnation) throws -> [RestingReplica] {
+    guard case .present(let sidecar) = try ReplicaSidecar.load(from: directory),
+      sidecar.replica == ReplicaSidecar.Incarnation(replica)
+    else { return [] }
+    return sidecar.resting.map { resting in
+      let (id, nonce) = (resting.incarnation.id, resting.incarnation.nonce)
+      return RestingReplica(incarnation: Incarnation(id: id, nonce: nonce), ends: resting.ends)
+    }
+  }
+
   func discard() throws { try PrivateFile.remove(directory.file(ReplicaSidecar.fileName)) }
+}
+
+extension ReplicaSidecar.Incarnation {
+  fileprivate init(_ incarnation: Incarnation) { self.init(id: incarnation.id, nonce: incarnation.nonce) }
 }
 
 extension NodeLog: EngineJournal {

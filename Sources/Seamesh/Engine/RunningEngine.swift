@@ -86,7 +86,7 @@ final class RunningEngine {
       inbox.put(.event(.passagesMoved))
     }
     if let build = configuration.testBuild { runAs(build, formats, links) }
-    board.publish(EngineView(engine, judgesWipe: true))
+    board.publish(EngineView(engine, judgesWipe: true), judgesWipe: true)
   }
 
   private func runAs(_ build: TestBuildSwitch, _ formats: KnownFormats, _ links: NodeLinks) {
@@ -122,7 +122,7 @@ final class RunningEngine {
       beat.works()
       engine.turn(inbox.take(.peers).compactMap(\.event), asked: { takeAsked() }, isEnding: { isStopping })
       noteCondition()
-      if board.isDue { board.publish(EngineView(engine, judgesWipe: true)) }
+      if board.isDue { board.publish(EngineView(engine, judgesWipe: true), judgesWipe: true) }
       noteDescriptors()
       started.discovery.refresh()
       keeper.look()

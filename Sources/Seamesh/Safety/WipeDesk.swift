@@ -17,7 +17,7 @@ struct WipeDesk {
   func report(_ rules: WipeRules, asking: Bool) throws(NodeError) -> WipeReport {
     let survey = try engine.ask { engine in
       let survey = engine.wipeSurvey(rules)
-      let lost = survey.judgements.filter { !$0.isSafe }.map(\.name)
+      let lost = survey.losses.map(\.name)
       if asking, !lost.isEmpty { engine.askForHoldings(of: lost) }
       return survey
     }
@@ -38,12 +38,12 @@ struct WipeDesk {
     var report = WipeReport()
     report.rules = rules
     (report.changes, report.partitions) = (survey.judgements.reduce(0) { $0 + $1.changes }, survey.judgements.count)
-    let losses = survey.judgements.filter { !$0.isSafe }.sorted { ($0.lost, $0.name.text) > ($1.lost, $1.name.text) }
+    let losses = survey.losses
     (report.lostPartitions, report.lostChanges) = (losses.count, losses.reduce(0) { $0 + $1.lost })
     var onceElsewhere = rules
     onceElsewhere.devices = 1
     report.nowhereChanges = survey.holdings.reduce(0) { $0 + WipeJudgement($1, onceElsewhere).lost }
-    report.losses = losses.prefix(WipeReport.lossLimit).map { loss($0, survey, authority) }
+    report.losses = losses.prefix(WipeSurvey.partitionLimit).map { loss($0, survey, authority) }
     (report.evidence, report.uncounted) = witnesses(survey, rules, authority)
     if survey.hasFailed { report.obstacles.append("the store has failed; seamesh doctor says how") }
     do {

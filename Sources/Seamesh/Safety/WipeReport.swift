@@ -65,13 +65,9 @@ package struct WipeReport: Sendable, Equatable {
     package let records: Int
     package init(path: String, records: Int) { (self.path, self.records) = (path, records) }
   }
-
-  /// Losses that are told one by one.
-  package static let lossLimit = WipeLimits.losses
 }
 
 package enum WipeLimits {
-  package static let losses = 16
   /// Partitions that status and doctor judge in passing.
   static let statusPartitions = 256
   /// Of a file of records that were put aside, so much is looked at.

@@ -8,6 +8,8 @@ struct NodeDirectory {
   /// As the file beside the store has it.
   struct Mark {
     let store: UUIDValue
+    let replica: Incarnation?
+    let resting: [RestingReplica]
     let reached: UInt64
   }
 

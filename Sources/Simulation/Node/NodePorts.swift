@@ -127,10 +127,15 @@ final class NodePorts: EngineClock, EngineLinks, EngineJournal, ReplicaMark, Com
     return RenewalEvidence.causes(store: store, sidecar: sidecar, machine: "machine", inode: 1)
   }
 
-  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+  func save(store: UUIDValue, replica: Incarnation?, resting: [RestingReplica], reached: UInt64) throws {
     guard !isDead else { throw PowerLost() }
     if world.options.plantedBug == .markNotSaved { return }
-    node.directory.mark = NodeDirectory.Mark(store: store, reached: reached)
+    node.directory.mark = NodeDirectory.Mark(store: store, replica: replica, resting: resting, reached: reached)
+  }
+
+  func resting(beside replica: Incarnation) throws -> [RestingReplica] {
+    guard let mark = node.directory.mark, mark.replica == replica else { return [] }
+    return mark.resting
   }
 
   func discard() throws {

@@ -42,6 +42,7 @@ final class BenchMark: ReplicaMark {
   struct Saved: Equatable {
     let replica: Incarnation?
     let reached: UInt64
+    var resting: [RestingReplica] = []
   }
 
   struct Failure: Error {}
@@ -57,9 +58,13 @@ final class BenchMark: ReplicaMark {
     discards > 0 && saved == nil ? causes + [.storeID] : causes
   }
 
-  func save(store: UUIDValue, replica: Incarnation?, reached: UInt64) throws {
+  func save(store: UUIDValue, replica: Incarnation?, resting: [RestingReplica], reached: UInt64) throws {
     if isBroken { throw Failure() }
-    saved = Saved(replica: replica, reached: reached)
+    saved = Saved(replica: replica, reached: reached, resting: resting)
+  }
+
+  func resting(beside replica: Incarnation) throws -> [RestingReplica] {
+    saved?.replica == replica ? saved?.resting ?? [] : []
   }
 
   func discard() throws {
