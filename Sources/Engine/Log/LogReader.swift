@@ -126,8 +126,8 @@ struct LogReader {
   private func intact<Answer>(_ partition: PartitionID, _ read: () throws -> Answer) throws -> Answer? {
     do {
       return try read()
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
-      note(failure, partition)
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), partition)
       return nil
     }
   }
