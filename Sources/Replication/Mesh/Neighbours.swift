@@ -8,12 +8,20 @@ struct Neighbours: Sendable {
   /// nobody brings that: whose link is such is not named.
   func tell(of id: SessionID, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let others = sessions.values.filter { $0.id != id && $0.phase == .live && $0.device != session.device }
-    let named = others.filter(\.passage.isEverything).map { DeviceMark($0.device) }
-    tell(NeighbourNews(added: Set(named)), to: session, ledger, &step)
+    tellOthers(to: session, sessions, ledger, &step)
     guard session.passage.isEverything else { return }
     let news = NeighbourNews(added: [DeviceMark(session.device)])
-    for other in others.sorted(by: { $0.id < $1.id }) { tell(news, to: other, ledger, &step) }
+    for other in others(than: session, sessions) { tell(news, to: other, ledger, &step) }
+  }
+
+  func tellOthers(to session: PeerSession, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
+    let named = others(than: session, sessions).filter(\.passage.isEverything).map { DeviceMark($0.device) }
+    tell(NeighbourNews(added: Set(named)), to: session, ledger, &step)
+  }
+
+  private func others(than session: PeerSession, _ sessions: SessionTable) -> [PeerSession] {
+    sessions.values.filter { $0.id != session.id && $0.phase == .live && $0.device != session.device }
+      .sorted { $0.id < $1.id }
   }
 
   /// The session has ended. The device may be back at once: of two connections that crossed one is closed.
