@@ -33,8 +33,8 @@ struct OwnRuns {
     let arrival = try transaction.append(appended, to: chain, genesis: genesis)
     done.noteArrival(arrival)
     if let apart = run.apart { try transaction.addLargePayload(apart) }
-    if let log = state.mesh.partitions[partition]?.log {
-      try transaction.setMarks(log.marks(of: chain.replica), of: chain)
+    if let marks = state.look(at: partition, { $0.log.marks(of: chain.replica) }) {
+      try transaction.setMarks(marks, of: chain)
     }
     done.own.append(Committed.Own(partition: partition, run: run, encoded: encoded))
     guard !made.isEmpty else { return change }

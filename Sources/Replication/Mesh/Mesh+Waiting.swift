@@ -67,7 +67,7 @@ extension Mesh {
   private mutating func unfold(
     _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard ledger.partitions[partition] != nil else { return }
+    guard ledger.partitions.holds(partition) else { return }
     do {
       try ledger.partitions[partition]?.log.unfold(request, runs: runs)
     } catch {

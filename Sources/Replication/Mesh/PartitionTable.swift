@@ -35,6 +35,8 @@ package struct PartitionTable: Sendable {
     }
   }
 
+  package func holds(_ id: PartitionID) -> Bool { states.holds(id) }
+
   package func look<Answer>(at id: PartitionID, _ body: (PartitionState) -> Answer) -> Answer? {
     states.look(at: id, body)
   }

@@ -18,6 +18,9 @@ package struct SessionTable: Sendable {
 
   func holds(_ id: SessionID) -> Bool { all.holds(id) }
 
+  /// Answers what is asked of the whole session. Nil where there is none.
+  func look<Answer>(at id: SessionID, _ body: (PeerSession) -> Answer) -> Answer? { all.look(at: id, body) }
+
   package var count: Int { all.count }
   package var isEmpty: Bool { all.isEmpty }
   package var values: some Collection<PeerSession> { all.values }
