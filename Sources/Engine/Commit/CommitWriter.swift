@@ -108,8 +108,8 @@ struct CommitWriter {
       first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
       arrived: state.clock.wallMilliseconds)
     let place = try place(ofStored: appended, endingIn: run.incoming.hashes.last, chain)
-    let genesis = chain.genesis(state.identity.cryptography.hash)
-    let arrival = try place ?? transaction.append(appended, to: chain, genesis: genesis)
+    let hash = state.identity.cryptography.hash
+    let arrival = try place ?? transaction.append(appended, to: chain, genesis: chain.genesis(hash))
     if place == nil { done.noteArrival(arrival) }
     guard let payload = run.incoming.documents.apart else { return arrival }
     try transaction.addLargePayload(payload)

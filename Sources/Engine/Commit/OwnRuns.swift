@@ -29,8 +29,8 @@ struct OwnRuns {
     let appended = AppendedRun(
       first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...],
       arrived: state.clock.wallMilliseconds)
-    let genesis = chain.genesis(state.identity.cryptography.hash)
-    let arrival = try transaction.append(appended, to: chain, genesis: genesis)
+    let hash = state.identity.cryptography.hash
+    let arrival = try transaction.append(appended, to: chain, genesis: chain.genesis(hash))
     done.noteArrival(arrival)
     if let apart = run.apart { try transaction.addLargePayload(apart) }
     if let marks = state.look(at: partition, { $0.log.marks(of: chain.replica) }) {
