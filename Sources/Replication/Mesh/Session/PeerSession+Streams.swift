@@ -13,6 +13,16 @@ extension PeerSession {
       ?? PeerStream(name, number: PeerStream.level, now: now)
   }
 
+  /// It begins here where there is none. Answers whether there is one now.
+  mutating func takeUpStream(
+    _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger, _ now: MonotonicTime
+  ) -> Bool {
+    guard !hasStream(partition) else { return true }
+    guard let stream = stream(partition, name, ledger, now) else { return false }
+    live?.streams[partition] = stream
+    return true
+  }
+
   func hasStream(_ partition: PartitionID) -> Bool { live?.streams.holds(partition) == true }
 
   /// The peer has asked for its stream of the partition. `known`: what it says that it holds, `base`: what both take for
