@@ -16,9 +16,9 @@ struct CommittedRuns {
     let device: DeviceMark
     /// Another session is with a copy of the device: whoever says to be linked with it may be linked with that one.
     var isCopied = false
-    /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them.
+    /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them, and where nobody asks.
     let authors: Set<DeviceMark>
-    /// Peers that are linked with it, too, and follow the partition.
+    /// Peers that are linked with it, too, and follow the partition; empty where nobody asks.
     let linked: [Linked]
     /// When its session began, of a peer that was ahead by more than a few changes and catches this node up.
     let aheadSince: MonotonicTime?
@@ -59,9 +59,14 @@ extension CommittedRuns.Bringer {
     guard let source, let peer = sessions.look(at: source, \.device) else { return nil }
     device = DeviceMark(peer)
     isCopied = sessions.hasCopy(of: source)
-    authors = ledger.authors(of: runs, in: partition, sessions)
-    let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
-    linked = sessions.linked(with: device, followingFrom: starts, partition, name, ledger)
+    // Of every link something is looked at for these: before the first push, since that moves what the links are known to have.
+    if !isCopied, sessions.mayLeave(runs, of: partition, by: source, device) {
+      authors = ledger.authors(of: runs, in: partition, sessions)
+      let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
+      linked = sessions.linked(with: device, followingFrom: starts, partition, name, ledger)
+    } else {
+      (authors, linked) = ([], [])
+    }
     aheadSince = bringsMuch ? sessions.look(at: source, \.openedAt) : nil
   }
 }
@@ -122,7 +127,26 @@ extension Ledger {
   }
 }
 
+extension SessionTable {
+  /// There may be a peer to whom others than the device bring some of these, by what ``PushPolicy`` then asks of who they are.
+  fileprivate func mayLeave(
+    _ runs: [LoggedRun], of partition: PartitionID, by source: SessionID, _ device: DeviceMark
+  ) -> Bool {
+    eachInPlace.contains { place in
+      place.look { $0.id != source && !$0.isLinked(with: device) && $0.mayLeave(runs, of: partition) } == true
+    }
+  }
+}
+
 extension PeerSession {
+  /// The peer may lack some of these that it wants neither from here nor from others. Where no stream is open, equal summaries may
+  /// still open one.
+  fileprivate func mayLeave(_ runs: [LoggedRun], of partition: PartitionID) -> Bool {
+    guard sparing != nil, let choices = live?.choices else { return false }
+    return runs.contains { choices.isFree($0.replica, in: partition) }
+      && (!hasStream(partition) || !lacked(of: runs, in: partition).isEmpty)
+  }
+
   /// The peer has what comes before these places of chains, or is to have it, so that it gets what goes on there from whoever
   /// brought it here. One that lacks it catches up, perhaps from this node, and would leave it to this node to pass that on.
   fileprivate func follows(

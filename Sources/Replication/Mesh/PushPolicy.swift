@@ -50,7 +50,7 @@ enum PushPolicy {
     let isRelayed = session.live?.relays[partition] != nil
     guard committed.source == nil else {
       let due = relayDue(committed, session, step)
-      let lacked = session.lacked(of: committed)
+      let lacked = session.lacked(of: committed.runs, in: partition)
       let left = left(of: lacked, committed, to: session, own)
       var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
       guard left.reduce(0, { $0 + $1.runs.count }) < lacked.count else { return push }
@@ -75,11 +75,11 @@ enum PushPolicy {
     let partition = committed.partition
     let lazy = lacked.filter { choices.isLazy($0.replica, in: partition) }
     var left = lazy.isEmpty ? [] : [Push.Left(runs: lazy, way: .direct)]
-    guard let bringer = committed.bringer, let way = way(of: bringer, to: session, own) else { return left }
-    let free = lacked.filter {
-      !choices.isLazy($0.replica, in: partition) && !choices.isEager($0.replica, in: partition)
+    let free = lacked.filter { choices.isFree($0.replica, in: partition) }
+    guard !free.isEmpty, let bringer = committed.bringer, let way = way(of: bringer, to: session, own) else {
+      return left
     }
-    if !free.isEmpty { left.append(Push.Left(runs: free, way: way)) }
+    left.append(Push.Left(runs: free, way: way))
     return left
   }
 
@@ -172,16 +172,14 @@ extension PeerSession {
   }
 
   private mutating func noteWaiting(_ committed: CommittedRuns) {
-    guard let bringer = committed.bringer?.markIfAlone else { return }
-    for run in lacked(of: committed) { live?.relays.note(run, of: committed.partition, from: bringer) }
+    let partition = committed.partition
+    guard let bringer = committed.bringer?.markIfAlone, live?.relays[partition] != nil else { return }
+    for run in lacked(of: committed.runs, in: partition) { live?.relays.note(run, of: partition, from: bringer) }
   }
 
   /// What the peer neither has nor is to get by now; nothing where there is no stream.
-  fileprivate func lacked(of committed: CommittedRuns) -> [LoggedRun] {
-    let lacked = live?.streams.look(at: committed.partition) { stream in
-      committed.runs.filter { !stream.covers($0.replica, $0.last) }
-    }
-    return lacked ?? []
+  func lacked(of runs: [LoggedRun], in partition: PartitionID) -> [LoggedRun] {
+    live?.streams.look(at: partition) { stream in runs.filter { !stream.covers($0.replica, $0.last) } } ?? []
   }
 
   private mutating func announce(
