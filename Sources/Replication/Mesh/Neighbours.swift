@@ -88,10 +88,10 @@ extension SessionTable {
     _ chains: [LeftRuns.Chain], of partition: PartitionID, to id: SessionID, isHeardByAll: Bool, _ ledger: Ledger,
     _ step: Step
   ) {
-    guard let state = ledger.partitions[partition], let device = self[id]?.device else { return }
+    guard let name = ledger.partitions.look(at: partition, \.name), let device = look(at: id, \.device) else { return }
     var starts: [ReplicaID: UInt64] = [:]
     for chain in chains where self[id]?.isLinked(with: chain.bringer) == false {
-      let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], state, ledger)
+      let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], partition, name, ledger)
         .filter { $0.device != chain.neighbour }.nearest(to: DeviceMark(device), than: ledger.mark)
       if let next, isHeardByAll {
         self[id]?.live?.leave(chain, of: partition, to: next)
