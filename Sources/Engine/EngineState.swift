@@ -99,7 +99,7 @@ package final class EngineState {
     return deadline(of: &mesh)
   }
 
-  /// Lent as well, for each change that is written here.
+  /// Lent as well, for each change that is written here, and each run that comes.
   func look<Answer>(at partition: PartitionID, _ body: (PartitionState) -> Answer) -> Answer? {
     func look(at mesh: inout Mesh) -> Answer? { mesh.ledger.partitions.look(at: partition, body) }
     return look(at: &mesh)
@@ -192,7 +192,7 @@ extension EngineState {
     let renewal = ReplicaRenewal(self)
     for name in Set(names) {
       let id = identity.id(of: name)
-      partitions[id] = .some(mesh.partitions[id])
+      partitions[id] = .some(mesh.ledger.partitions[id])
       mayDraw = mayDraw || renewal.mustChange(for: id, name)
     }
     return Checkpoint(own: own, partitions: partitions, mesh: mayDraw ? mesh : nil, quarantine: quarantine)

@@ -220,7 +220,7 @@ package final class NodeEngine {
     return question.needsEverythingStored && !pending.isEmpty || !pending.applied.isEmpty
   }
 
-  private func settle() {
+  func settle() {
     proceed(committing: true)
     guard let failure else { return }
     for job in pending.writes + held.takeAll() { job.answer(.failure(failure)) }

@@ -10,6 +10,8 @@ package final class NumberCache {
   static let limit = 65_536
 
   private(set) var partitions: [PartitionID: PartitionNumber] = [:]
+  /// Those of ``partitions`` of which the store has the name.
+  private var named: Set<PartitionID> = []
   private(set) var chains: [ChainKey: ChainNumber] = [:]
   private(set) var collections: [Text: CollectionNumber] = [:]
   private(set) var collectionNames: [CollectionNumber: Text] = [:]
@@ -31,11 +33,20 @@ package final class NumberCache {
 
   func remember(_ id: PartitionID, _ number: PartitionNumber) {
     guard remembersPartitions else { return }
-    if partitions.count >= NumberCache.limit { partitions.removeAll(keepingCapacity: true) }
+    if partitions.count >= NumberCache.limit {
+      partitions.removeAll(keepingCapacity: true)
+      named.removeAll(keepingCapacity: true)
+    }
     partitions[id] = number
   }
 
-  func forget(_ id: PartitionID) { partitions[id] = nil }
+  func isNamed(_ id: PartitionID) -> Bool { named.contains(id) }
+  func noteNamed(_ id: PartitionID) { if partitions[id] != nil { named.insert(id) } }
+
+  func forget(_ id: PartitionID) {
+    partitions[id] = nil
+    named.remove(id)
+  }
 
   func remember(_ key: ChainKey, _ number: ChainNumber) {
     if chains.count >= NumberCache.limit { chains.removeAll(keepingCapacity: true) }
@@ -62,6 +73,7 @@ package final class NumberCache {
     bodies.forget()
     contexts.removeAll()
     partitions.removeAll()
+    named.removeAll()
     chains.removeAll()
     collections.removeAll()
     collectionNames.removeAll()

@@ -171,10 +171,13 @@ extension Store: LogTransaction {
 
   package func removePartition(_ id: PartitionID) throws { try transaction.removeEmptyPartition(id) }
 
-  package func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
+  package func append(
+    _ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest
+  ) throws -> Int64 {
     let partition = try transaction.number(of: chain.partition)
-    let known = try chainNumber(partition, chain.replica)
-    let number = try known ?? transaction.number(of: chain.replica, in: partition, genesis: genesis)
+    let number =
+      try chainNumber(partition, chain.replica)
+      ?? transaction.number(of: chain.replica, in: partition, genesis: genesis())
     return try transaction.appendRun(
       number, first: run.first, last: run.last, context: run.context, body: run.body, arrived: run.arrived)
   }

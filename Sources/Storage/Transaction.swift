@@ -23,7 +23,10 @@ extension Transaction {
   /// The partition's number, made at its first mention. A name is kept as soon as one is given.
   package func number(of id: PartitionID, name: PartitionName? = nil) throws(StoreError) -> PartitionNumber {
     if let known = try partitionNumber(id) {
-      if let name { try learn(name, of: known) }
+      if let name, !numbers.isNamed(id) {
+        try learn(name, of: known)
+        numbers.noteNamed(id)
+      }
       return known
     }
     let insert = try database.statement("INSERT INTO partitions (id, hash, name) VALUES (?1, ?2, ?3)")
@@ -34,6 +37,7 @@ extension Transaction {
     let number = PartitionNumber(rawValue: store.nextPartition)
     store.nextPartition += 1
     numbers.remember(id, number)
+    if name != nil { numbers.noteNamed(id) }
     return number
   }
 

@@ -174,6 +174,30 @@ import Wire
     #expect(bench.nodes[2].received(room) == node.received(room))
   }
 
+  @Test("one that comes anew in the turn in which its chain is given back is shown, as anywhere else")
+  func givenBackMeanwhile() throws {
+    try bench.say(try revoked(), to: 1)
+    try flip(2...2)
+    bench.cut(bench.meet(1, 2))
+    bench.catchUp(2)
+    try #require(try node.state.damagedRuns.count > 0 && node.shown(room, "b") == nil)
+    let grant = try bench.grant(.write)
+    var isAnswered = false
+    bench.companions = { event, slot in
+      guard !isAnswered, slot == 1, case .runs(let session, let batch, _, _) = event, batch.isForkEvidence
+      else { return [] }
+      isAnswered = true
+      return [.message(session, .statements([grant.encoded]), byteCount: grant.encoded.count)]
+    }
+    bench.meet(1, 0)
+    bench.catchUp(300)
+    #expect(isAnswered)
+    try bench.say(grant, to: 0)
+    bench.catchUp(40)
+    try expectAlike()
+    #expect(try node.shown(room, "b") != nil && node.accepted(room).sequence(of: chain) == 3)
+  }
+
   @Test("who lacks a run of its own chain writes on under another id: no number is spent twice")
   func ownChain() throws {
     for id in ["mine", "more"] as [Text] { try node.write(room, Put(id, BenchNode.number)) }

@@ -33,4 +33,33 @@ import Testing
     for _ in 0..<2 { bench.cut(bench.meet(1, 0)) }
     #expect(lines(0).last == "1 room=2" && lines(0).count == 3)
   }
+
+  @Test("who is made a member again while connected gets what the others have, and they what it wrote, at once")
+  func memberAgain() throws {
+    let bench = try EngineBench(3)
+    let (room, node) = (try PartitionName("room=1"), bench.nodes[1])
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try node.write(room, Put("before"))
+    bench.cut(bench.meet(1, 0))
+    let first = try #require(node.state.mesh.authority.member(of: node.key.publicKey))
+    let tip = try #require(bench.nodes[0].state.mesh.authority.lastStatement(of: node.key.publicKey))
+    let listing = Statement.Listing(tips: [
+      Statement.ScopeTips(
+        scope: "", tips: [Statement.Tip(issuer: node.key.publicKey, sequence: tip.sequence, id: tip.id)])
+    ])
+    let end = try bench.statement(
+      .end(Statement.End(reason: .retire, target: .membership(first.id), listing: listing)))
+    bench.nodes[0].engine.turn([.call { $0.add([end]) }])
+    try bench.nodes[0].write(room, Put("meanwhile"))
+    bench.meet(1, 0)
+    try #require(try node.shown(room, "meanwhile") == nil)
+    let again = try bench.membership(of: node.key.publicKey, label: "again")
+    bench.nodes[0].engine.turn([.call { $0.add([again]) }])
+    bench.run()
+    for _ in 0..<10 { bench.advance(500) }
+    #expect(try node.shown(room, "meanwhile") != nil)
+    try node.write(room, Put("after"))
+    for _ in 0..<4 { bench.advance(500) }
+    #expect(try bench.nodes[0].shown(room, "after") != nil)
+  }
 }

@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 
 @testable import Replication
@@ -65,6 +66,38 @@ struct ChainsContextTests {
       #expect(log.deliver(run) == .refuse(.malformed))
       #expect(log.learn(run) == .ignored)
     }
+  }
+
+  @Test("the hash before a chain's first change is made once, and no later run may name it, nor the first one another")
+  func genesisIsMadeOnce() throws {
+    let made = Tally()
+    var log = PartitionLog(try PartitionName("agency=A"), authority: try log().authority) { replica in
+      made.count.add(1, ordering: .relaxed)
+      return ChainsHistory.genesis(replica)
+    }
+    let runs = [
+      run(log, mine, [1]), run(log, mine, after: (1, digest(1)), [2, 3]), run(log, mine, after: (3, digest(3)), [4]),
+    ]
+    #expect(log.deliver(runs[0]) == .take)
+    guard case .done = log.learn(runs[0]) else { throw Unexpected() }
+    for run in runs.dropFirst() {
+      #expect(log.deliver(run) == .take)
+      // Counted behind that, since a debug build looks at an invariant there that makes it once more.
+      let before = made.count.load(ordering: .relaxed)
+      guard case .done = log.learn(run) else { throw Unexpected() }
+      #expect(made.count.load(ordering: .relaxed) == before && before > 0)
+    }
+    let genesis = ChainsHistory.genesis(mine)
+    for run in [run(log, mine, after: (4, genesis), [5]), run(log, mine, after: (0, digest(9)), [1])] {
+      #expect(log.deliver(run) == .refuse(.malformed))
+      #expect(log.learn(run) == .ignored)
+    }
+  }
+
+  private struct Unexpected: Error {}
+
+  private final class Tally: Sendable {
+    let count = Atomic(0)
   }
 
   @Test("a trunk is looked at again where what it holds may no longer count, from the first such change on")

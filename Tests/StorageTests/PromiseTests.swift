@@ -49,6 +49,27 @@ import Wire
     #expect(try store.partition(partitionID(1))?.counters.documents == 1)
   }
 
+  @Test("a partition's name is stored though the first attempt was undone, and though the partition was away meanwhile")
+  func nameIsGivenAgain() throws {
+    let name = try PartitionName("agency=Test")
+    func names() throws -> [Text?] { try store.partitions().map { $0.name?.text } }
+    try store.write(.full) { _ = try $0.number(of: partitionID(1)) }
+    #expect(throws: Refused.self) {
+      try store.write(.full) { transaction -> Void in
+        _ = try transaction.number(of: partitionID(1), name: name)
+        throw Refused()
+      }
+    }
+    #expect(try names() == [nil])
+    try store.write(.full) { _ = try $0.number(of: partitionID(1), name: name) }
+    #expect(try names() == ["agency=Test"])
+    try store.write(.full) { try $0.removeEmptyPartition(partitionID(1)) }
+    try store.write(.full) { _ = try $0.number(of: partitionID(1)) }
+    #expect(try names() == [nil])
+    try store.write(.full) { _ = try $0.number(of: partitionID(1), name: name) }
+    #expect(try names() == ["agency=Test"])
+  }
+
   @Test("a reader that knew a partition before it was taken away finds what lies in it once it is back")
   func readerFollows() throws {
     let name = try PartitionName("agency=Test")

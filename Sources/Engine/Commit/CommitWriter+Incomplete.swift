@@ -10,7 +10,7 @@ extension CommitWriter {
     ofStored run: AppendedRun, endingIn end: Digest?, _ chain: ChainIdentity
   ) throws -> Int64? {
     guard let end,
-      state.mesh.partitions[chain.partition]?.log.incompleteChains.contains(chain.replica) == true
+      state.look(at: chain.partition, { $0.log.incompleteChains.contains(chain.replica) }) == true
     else { return nil }
     var damaged: [DamagedRun] = []
     for place in try transaction.places(of: chain, after: run.last - 1, limit: 1) where place.last == run.last {

@@ -79,9 +79,9 @@ extension CommitWriter {
         guard !unread.isDisjoint(with: run.hashes) else { continue }
         found.append((stored, try reader.content(stored, in: chain.partition, transaction)))
         unread.subtract(run.hashes)
-      } catch let failure as any StoreFailure where failure.isOfOneRow {
+      } catch let failure where DamagedLog.isOfOneRow(failure) {
         // It may be of a branch that is not lost.
-        note(failure, in: chain.partition)
+        note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), in: chain.partition)
       }
     }
     let end = lost.lazy.filter { unread.contains($0.hash) }.map(\.dot.sequence).min() ?? .max

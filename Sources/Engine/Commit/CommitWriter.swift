@@ -17,7 +17,7 @@ struct CommitWriter {
   mutating func write(_ batch: PendingCommit) throws {
     for id in batch.displaced { try transaction.removeStatement(id) }
     // What came and fell out again within one commit is not written at all.
-    for statement in batch.statements where state.mesh.authority.holds(statement.id) {
+    for statement in batch.statements where state.mesh.ledger.authority.holds(statement.id) {
       try transaction.add(statement, arrived: state.clock.wallMilliseconds)
     }
     for piece in batch.pieces { try add(piece) }
@@ -77,18 +77,19 @@ struct CommitWriter {
     var accepted: [AcceptedRun] = []
     var moved: [PartitionID: Set<ReplicaID>] = [:]
     for applied in batch.applied {
-      guard let partition = state.mesh.ledger.partitions[applied.partition] else { continue }
-      try transaction.addPartition(partition.id, partition.name)
+      let partition = applied.partition
+      guard let name = state.look(at: partition, \.name) else { continue }
+      try transaction.addPartition(partition, name)
       for run in applied.runs {
-        let arrival = try append(run, partition.id)
-        moved[partition.id, default: []].insert(run.incoming.replica)
+        let arrival = try append(run, partition)
+        moved[partition, default: []].insert(run.incoming.replica)
         guard run.change == nil else { continue }
         let author = Dot(replica: run.incoming.replica, sequence: run.incoming.first)
+        let sight = state.look(at: partition) { $0.log.sight(of: run.context, author: author) }
         accepted.append(
           AcceptedRun(
-            partition: partition.id, replica: author.replica, context: run.context,
-            sight: partition.log.sight(of: run.context, author: author), documents: run.incoming.documents,
-            arrival: arrival))
+            partition: partition, replica: author.replica, context: run.context, sight: sight ?? .plain,
+            documents: run.incoming.documents, arrival: arrival))
       }
     }
     // Once per chain, however many of its runs came.
@@ -107,8 +108,8 @@ struct CommitWriter {
       first: run.incoming.first, last: run.last, context: run.context, body: run.incoming.encoded,
       arrived: state.clock.wallMilliseconds)
     let place = try place(ofStored: appended, endingIn: run.incoming.hashes.last, chain)
-    let genesis = chain.genesis(state.identity.cryptography.hash)
-    let arrival = try place ?? transaction.append(appended, to: chain, genesis: genesis)
+    let hash = state.identity.cryptography.hash
+    let arrival = try place ?? transaction.append(appended, to: chain, genesis: chain.genesis(hash))
     if place == nil { done.noteArrival(arrival) }
     guard let payload = run.incoming.documents.apart else { return arrival }
     try transaction.addLargePayload(payload)
@@ -118,10 +119,10 @@ struct CommitWriter {
 
   /// In the order of the replicas: one seed has to leave one sequence of writes.
   func setMarks(of replicas: Set<ReplicaID>, in partition: PartitionID) throws {
-    guard let log = state.mesh.ledger.partitions[partition]?.log else { return }
     for replica in replicas.sorted() {
+      guard let marks = state.look(at: partition, { $0.log.marks(of: replica) }) else { return }
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-      try transaction.setMarks(log.marks(of: replica), of: chain)
+      try transaction.setMarks(marks, of: chain)
     }
   }
 

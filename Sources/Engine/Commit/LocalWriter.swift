@@ -82,12 +82,12 @@ struct LocalWriter {
     _ job: LocalWriteJob, from reading: EarlierReading, _ partition: PartitionID, _ done: inout Committed
   ) throws {
     let seen = SeenByReader(state, transaction, partition)
-    guard let replica = state.own.replica?.id, state.mesh.partitions[partition] != nil,
+    guard let replica = state.own.replica?.id, state.mesh.ledger.partitions.holds(partition),
       !renewal.mustChange(for: partition, job.partition)
     else { return try seen.judge(reading) }
     let dot = Dot(replica: replica, sequence: state.own.sequence(in: partition) + 1)
     let context = try seen.context(of: reading, after: state.own.context(in: partition))
-    let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
+    let sight = state.look(at: partition) { $0.log.sight(of: context, author: dot) } ?? .plain
     let write = WriteContext(dot: dot, timestamp: .zero, context: context, sight: sight)
     try seen.check(try compose(job, partition, dot, &done).writes, write, reading, &done)
   }
@@ -138,7 +138,7 @@ struct LocalWriter {
     let dot = builder.nextDot
     let composer = try compose(job, partition, dot, &done)
     guard composer.changesSomething else { return composer.receipt(dot: nil) }
-    let sight = state.mesh.partitions[partition]?.log.sight(of: context, author: dot) ?? .plain
+    let sight = state.look(at: partition) { $0.log.sight(of: context, author: dot) } ?? .plain
     let timestamp = state.own.nextTimestamp(wallMilliseconds: state.clock.wallMilliseconds)
     let write = WriteContext(dot: dot, timestamp: timestamp, context: context, sight: sight)
     try seen.check(composer.writes, write, reading, &done)
@@ -167,7 +167,7 @@ struct LocalWriter {
 
   private mutating func permit(_ partition: PartitionID, _ name: PartitionName) throws {
     guard !permitted.contains(partition) else { return }
-    let level = state.mesh.authority.level(of: state.identity.device, in: name)
+    let level = state.mesh.ledger.authority.level(of: state.identity.device, in: name)
     guard level >= .write else {
       let reason = RightsWords(state.mesh.authority).standing(of: state.identity.device, in: name)
       throw EngineError.notPermitted(name, has: level, because: reason)
@@ -219,7 +219,7 @@ struct LocalWriter {
   private mutating func context(_ partition: PartitionID, _ replica: ReplicaID) -> VersionVector {
     if let known = contexts[partition] { return known }
     let previous = state.own.context(in: partition)
-    let context = state.mesh.partitions[partition]?.log.nextContext(of: replica, after: previous) ?? previous
+    let context = state.look(at: partition) { $0.log.nextContext(of: replica, after: previous) } ?? previous
     contexts[partition] = context
     return context
   }

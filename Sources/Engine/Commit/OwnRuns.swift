@@ -29,12 +29,12 @@ struct OwnRuns {
     let appended = AppendedRun(
       first: run.record.first, last: run.record.last, context: run.record.context, body: encoded[...],
       arrived: state.clock.wallMilliseconds)
-    let genesis = chain.genesis(state.identity.cryptography.hash)
-    let arrival = try transaction.append(appended, to: chain, genesis: genesis)
+    let hash = state.identity.cryptography.hash
+    let arrival = try transaction.append(appended, to: chain, genesis: chain.genesis(hash))
     done.noteArrival(arrival)
     if let apart = run.apart { try transaction.addLargePayload(apart) }
-    if let log = state.mesh.partitions[partition]?.log {
-      try transaction.setMarks(log.marks(of: chain.replica), of: chain)
+    if let marks = state.look(at: partition, { $0.log.marks(of: chain.replica) }) {
+      try transaction.setMarks(marks, of: chain)
     }
     done.own.append(Committed.Own(partition: partition, run: run, encoded: encoded))
     guard !made.isEmpty else { return change }

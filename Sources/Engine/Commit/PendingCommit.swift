@@ -195,9 +195,7 @@ extension EngineState {
     var moved = Set(batch.applied.map(\.partition)).union(batch.rebuilds.map(\.0))
     moved.formUnion(done.own.map(\.partition))
     let partitions = moved.sorted().compactMap { id -> CommitRecord.Moved? in
-      guard let name = mesh.ledger.partitions[id]?.name, let accepted = mesh.ledger.partitions[id]?.log.accepted else {
-        return nil
-      }
+      guard let (name, accepted) = look(at: id, { ($0.name, $0.log.accepted) }) else { return nil }
       let before = toldAccepted.updateValue(accepted, forKey: id)
       return CommitRecord.Moved(partition: id, name: name, before: before ?? VersionVector(), accepted: accepted)
     }

@@ -17,11 +17,11 @@ struct ReplicaRenewal {
   }
 
   private var mayDraw: Bool { state.own.timeToRenewal(now) == 0 && !isFull }
-  private var isFull: Bool { state.mesh.authority.isFull(state.identity.device) }
+  private var isFull: Bool { state.mesh.ledger.authority.isFull(state.identity.device) }
 
   /// By a membership of the device that stands, what it writes there counts.
   func hasRight(in name: PartitionName) -> Bool {
-    let authority = state.mesh.authority
+    let authority = state.mesh.ledger.authority
     return state.own.replica.map { authority.mayWriteOn(as: $0.id, in: name) } == true
       || authority.membershipToWrite(as: state.identity.device, in: name) != nil
   }
@@ -40,7 +40,7 @@ struct ReplicaRenewal {
   private func earlier(for name: PartitionName) -> OwnReplica.Resting? {
     guard !state.own.isRenewalDue else { return nil }
     return state.own.resting.last {
-      state.mesh.authority.mayWriteOn(as: $0.noted.incarnation.id, in: name) && isWhereItWasLeft($0)
+      state.mesh.ledger.authority.mayWriteOn(as: $0.noted.incarnation.id, in: name) && isWhereItWasLeft($0)
     }
   }
 
@@ -55,10 +55,10 @@ struct ReplicaRenewal {
   /// What is written under the present id would not all count, and under a new one it would: the device's right is that of another
   /// of its memberships, or came back after an end.
   private func isBounded(in name: PartitionName) -> Bool {
-    guard let replica = state.own.replica?.id, !state.mesh.authority.mayWriteOn(as: replica, in: name) else {
+    guard let replica = state.own.replica?.id, !state.mesh.ledger.authority.mayWriteOn(as: replica, in: name) else {
       return false
     }
-    return state.mesh.authority.membershipToWrite(as: state.identity.device, in: name) != nil
+    return state.mesh.ledger.authority.membershipToWrite(as: state.identity.device, in: name) != nil
   }
 
   /// Goes on under an id that rests, or draws a new one: with the first change after the cause, not at start, since a node that
@@ -81,7 +81,7 @@ struct ReplicaRenewal {
         ? EngineError.renewedLately(name, seconds: seconds) : .otherMembershipLately(name, seconds: seconds)
     }
     let identity = state.identity
-    let authority = state.mesh.authority
+    let authority = state.mesh.ledger.authority
     guard !isFull else { throw EngineError.tooManyStatements }
     guard
       let membership = authority.membershipToWrite(as: identity.device, in: name)

@@ -59,7 +59,7 @@ final class LogQuestions {
       }
       return .evidenceLoaded(id, partition, replica, runs, hasMore: hasMore, isRest: isRest)
     case .isAdmitted(let id, let device, let acceptance):
-      let isMember = !hasFailed && state.mesh.authority.member(of: device) != nil
+      let isMember = !hasFailed && state.mesh.ledger.authority.member(of: device) != nil
       return .joinJudged(id, isMember ? .accepted(acceptance) : .refused(.busy))
     }
   }

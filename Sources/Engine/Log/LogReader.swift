@@ -3,18 +3,17 @@ import Wire
 
 /// Reads the run log for sending and for judging forks.
 struct LogReader {
-  private let store: any LogStore
+  private let engine: EngineState
   private let reader: RunReader
-  private let mesh: Mesh
-  private let leastStepByteCount: Int
   /// Is told of rows that do not read, and of which partition they are.
   private let note: (any StoreFailure, PartitionID) -> Void
 
   init(_ state: EngineState, note: @escaping (any StoreFailure, PartitionID) -> Void = { _, _ in }) {
-    (store, reader, mesh) = (state.store, RunReader(state.identity), state.mesh)
+    (engine, reader) = (state, RunReader(state.identity))
     self.note = note
-    leastStepByteCount = state.options.leastReadByteCount
   }
+
+  private var store: any LogStore { engine.store }
 
   private func chain(_ partition: PartitionID, _ replica: ReplicaID) -> ChainIdentity {
     ChainIdentity(fleet: reader.fleet, partition: partition, replica: replica)
@@ -26,7 +25,7 @@ struct LogReader {
   func runs(
     _ partition: PartitionID, lackedBy have: VersionVector, byteLimit: Int
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
-    guard let state = mesh.partitions[partition] else { return ([], false) }
+    guard let state = engine.mesh.ledger.partitions[partition] else { return ([], false) }
     let behind = state.log.clipped.exceeding(have).map(\.replica)
     var cuts = LogCuts()
     // Of the others what does not read is met below.
@@ -126,8 +125,8 @@ struct LogReader {
   private func intact<Answer>(_ partition: PartitionID, _ read: () throws -> Answer) throws -> Answer? {
     do {
       return try read()
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
-      note(failure, partition)
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), partition)
       return nil
     }
   }
@@ -148,7 +147,7 @@ struct LogReader {
     _ behind: [ReplicaID], _ partition: PartitionID, _ state: PartitionState, _ have: VersionVector, _ byteLimit: Int,
     _ cuts: inout LogCuts
   ) throws -> [LaggingChain] {
-    let step = max(leastStepByteCount, byteLimit / max(behind.count, 1))
+    let step = max(engine.options.leastReadByteCount, byteLimit / max(behind.count, 1))
     var chains: [LaggingChain] = []
     for replica in behind {
       let chain = chain(partition, replica)
@@ -183,7 +182,7 @@ struct LogReader {
   func summaries(
     _ partition: PartitionID, _ replica: ReplicaID, from first: UInt64, for purpose: ChainPurpose
   ) throws -> [RunSummary] {
-    guard let state = mesh.partitions[partition] else { return [] }
+    guard let state = engine.mesh.ledger.partitions[partition] else { return [] }
     switch purpose {
     case .probe: return try milestones(state, replica)
     case .answer where state.log.isUnfolded(replica): return try milestones(state, replica)
@@ -199,9 +198,9 @@ struct LogReader {
   /// Stored runs of a chain that reach `first` or above, ascending, of all branches, without contexts. Those that do not read are
   /// left out.
   func summaries(_ partition: PartitionID, _ replica: ReplicaID, from first: UInt64) throws -> [RunSummary] {
-    guard let name = mesh.partitions[partition]?.name else { return [] }
+    guard let name = engine.look(at: partition, \.name) else { return [] }
     let (runs, unread) = try reader.headers(
-      of: chain(partition, replica), after: first - 1, name, mesh.authority, contexts: false, in: store)
+      of: chain(partition, replica), after: first - 1, name, engine.mesh.ledger.authority, contexts: false, in: store)
     for failure in unread { note(failure, partition) }
     return runs
   }
@@ -247,7 +246,7 @@ struct LogReader {
       else { return nil }
       let run = LogRun(
         arrival: place.arrival, first: sequence, last: place.last, context: VersionVector(), body: body)
-      return try reader.summary(run, state.id, state.name, mesh.authority)
+      return try reader.summary(run, state.id, state.name, engine.mesh.ledger.authority)
     } catch let failure where DamagedLog.isOfOneRow(failure) {
       note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), state.id)
       return nil
@@ -258,7 +257,7 @@ struct LogReader {
   func evidence(
     _ partition: PartitionID, _ replica: ReplicaID, above: UInt64
   ) throws -> (runs: [LoggedRun], hasMore: Bool) {
-    guard let state = mesh.partitions[partition] else { return ([], false) }
+    guard let state = engine.mesh.ledger.partitions[partition] else { return ([], false) }
     let chain = chain(partition, replica)
     var (found, byteCount): ([LoggedRun], Int) = ([], 0)
     var cuts = LogCuts()

@@ -48,7 +48,7 @@ struct RunCompletion {
       // Who decoded it may have known fewer statements than are here now.
       let decoder = FrameDecoder(fleet: state.identity.fleet, state.identity.cryptography)
       incoming = try decoder.arrived(
-        content.run, context: incoming.context, in: batch.name, under: state.mesh.authority
+        content.run, context: incoming.context, in: batch.name, under: state.mesh.ledger.authority
       ).incoming
     }
     guard let awaited = content.awaitedPayload else { return incoming }

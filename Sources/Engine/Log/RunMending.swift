@@ -61,6 +61,8 @@ extension NodeEngine {
 
   /// One that is put back tells whether the one before it is the same.
   private func putBack(_ chain: DamagedRuns.Chain) {
+    // What waits to be committed may be what leaves documents undone that the run writes.
+    settle()
     for (run, arrived) in state.damagedRuns.candidates(chain) {
       do {
         guard let context = try same(arrived, as: run, chain) else { continue }

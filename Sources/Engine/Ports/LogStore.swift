@@ -173,8 +173,8 @@ package protocol LogTransaction: LogReading {
   func addPartition(_ id: PartitionID, _ name: PartitionName) throws
   /// Takes a partition away of which nothing is stored but the name; any other stays.
   func removePartition(_ id: PartitionID) throws
-  /// Answers the run's place in the order of arrival, over all partitions.
-  func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64
+  /// Answers the run's place in the order of arrival, over all partitions. `genesis` is asked for where the chain begins.
+  func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest) throws -> Int64
   /// Puts a run in the place of one that is not as it was written, which is the same but for that.
   func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws
   /// Documents of the partition read again, or differently, without a run that tells it: who follows them reads all anew.

@@ -34,4 +34,10 @@ extension PartitionLog {
     guard let chain = chains[replica], chain.isForked else { return true }
     return chain.position(at: position.sequence) == position
   }
+
+  /// The same of where the run ends.
+  func isOnBranch(_ run: DeliveredRun) -> Bool {
+    guard let tip = run.incoming.hashes.last?.tip else { return false }
+    return isOnBranch(ChainPosition(sequence: run.last, tip: tip), of: run.incoming.replica)
+  }
 }

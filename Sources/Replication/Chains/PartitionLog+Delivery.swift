@@ -81,11 +81,17 @@ extension PartitionLog {
     chains[replica].map { last <= $0.trunk.sequence || $0.hasContent(hash) } ?? false
   }
 
+  /// What the trunk ends with is a change, and so no genesis: a run that follows it, as most do, costs no hash.
+  func isWellFormed(_ run: RunSummary) -> Bool {
+    let isFollowed = chains[run.replica].map { $0.endsTrunk(before: run) } ?? false
+    return isFollowed ? run.isWellFormedInItself : run.isWellFormed(genesis: genesis(run.replica))
+  }
+
   /// By statements alone; nil: taken, also where it will only be held (rules C7, C27).
   private func standing(of run: RunSummary, hasFallen: Bool) -> Verdict? {
     // Its grants and rules were looked at when its limits were made.
     if chains[run.replica]?.limits == .open, authority.signer(of: run.replica) == run.signer,
-      run.isWellFormed(genesis: genesis(run.replica))
+      isWellFormed(run)
     {
       Invariant.check(
         authority.refusal(of: run, genesis: genesis(run.replica)) == nil, "an open chain's run is refused")
@@ -110,6 +116,11 @@ extension PartitionLog {
 }
 
 extension Chain {
+  /// With a change, whose hash the run names.
+  fileprivate func endsTrunk(before run: RunSummary) -> Bool {
+    trunk.sequence > 0 && run.first == trunk.sequence + 1 && run.hashBefore == trunk.hash
+  }
+
   /// Does the run continue, or repeat, what is received of the chosen branch? It agrees with the trunk already.
   func isFollowed(by run: RunSummary) -> Bool {
     if run.first > trunk.sequence, hash(at: run.first - 1) != run.hashBefore { return false }

@@ -117,7 +117,7 @@ package struct PartitionLog: Sendable {
 extension PartitionLog {
   /// Takes a verified run, or its headers alone. Twice is as good as once.
   package mutating func learn(_ run: RunSummary, content: Bool = true) -> Outcome {
-    guard run.partition == partition, run.isWellFormed(genesis: genesis(run.replica)) else { return .ignored }
+    guard run.partition == partition, isWellFormed(run) else { return .ignored }
     let requests = content ? originsInTrunk(of: run) : []
     guard requests.isEmpty else { return .needsHeaders(requests) }
     var chain = chains.take(run.replica) ?? newChain(run.replica)

@@ -61,9 +61,13 @@ package struct RunSummary: Hashable, Sendable {
   }
 
   package func isWellFormed(genesis: Digest) -> Bool {
+    isWellFormedInItself && (first == 1) == (hashBefore == genesis)
+  }
+
+  /// But for what it follows.
+  var isWellFormedInItself: Bool {
     !hashes.isEmpty && hashes.count <= Run.changeLimit && (facts.isEmpty || facts.count == hashes.count)
-      && first >= 1 && first <= RunSummary.sequenceLimit && (first == 1) == (hashBefore == genesis)
-      && RunSummary.isWellFormed(context, of: replica)
+      && first >= 1 && first <= RunSummary.sequenceLimit && RunSummary.isWellFormed(context, of: replica)
   }
 
   /// A context leaves its own chain out, names nothing at zero, and stays within ``contextEntryLimit`` (rule C3).

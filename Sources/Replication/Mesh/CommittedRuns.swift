@@ -1,6 +1,7 @@
 /// Runs of one partition that are durable now.
 struct CommittedRuns {
-  let partition: PartitionState
+  let partition: PartitionID
+  let name: PartitionName
   /// Who brought them; nil for own ones.
   let source: SessionID?
   /// Of the session that brought them; nil for own ones.
@@ -15,9 +16,9 @@ struct CommittedRuns {
     let device: DeviceMark
     /// Another session is with a copy of the device: whoever says to be linked with it may be linked with that one.
     var isCopied = false
-    /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them.
+    /// Who wrote them; empty where that are too many to look at each, or one is known not to bring them, and where nobody asks.
     let authors: Set<DeviceMark>
-    /// Peers that are linked with it, too, and follow the partition.
+    /// Peers that are linked with it, too, and follow the partition; empty where nobody asks.
     let linked: [Linked]
     /// When its session began, of a peer that was ahead by more than a few changes and catches this node up.
     let aheadSince: MonotonicTime?
@@ -34,7 +35,8 @@ struct CommittedRuns {
     _ partition: PartitionState, from source: SessionID?, by bringer: Bringer? = nil, _ runs: [LoggedRun],
     before: VersionVector
   ) {
-    (self.partition, self.source, self.bringer, self.runs) = (partition, source, bringer, runs)
+    (self.partition, name) = (partition.id, partition.name)
+    (self.source, self.bringer, self.runs) = (source, bringer, runs)
     self.before = before
     let clipped = partition.log.clipped
     var offered = VersionVector()
@@ -51,16 +53,21 @@ extension CommittedRuns.Bringer {
   ///
   /// - Parameter bringsMuch: the session catches this node up, by more than a few changes.
   init?(
-    _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionState, bringsMuch: Bool,
+    _ source: SessionID?, of runs: [LoggedRun], in partition: PartitionID, _ name: PartitionName, bringsMuch: Bool,
     _ sessions: SessionTable, _ ledger: Ledger
   ) {
-    guard let source, let peer = sessions[source]?.device else { return nil }
+    guard let source, let peer = sessions.look(at: source, \.device) else { return nil }
     device = DeviceMark(peer)
     isCopied = sessions.hasCopy(of: source)
-    authors = ledger.authors(of: runs, in: partition.id, sessions)
-    let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
-    linked = sessions.linked(with: device, followingFrom: starts, partition, ledger)
-    aheadSince = bringsMuch ? sessions[source]?.openedAt : nil
+    // Of every link something is looked at for these: before the first push, since that moves what the links are known to have.
+    if !isCopied, sessions.mayLeave(runs, of: partition, by: source, device) {
+      authors = ledger.authors(of: runs, in: partition, sessions)
+      let starts = runs.reduce(into: [ReplicaID: UInt64]()) { $0[$1.replica] = min($0[$1.replica] ?? .max, $1.first) }
+      linked = sessions.linked(with: device, followingFrom: starts, partition, name, ledger)
+    } else {
+      (authors, linked) = ([], [])
+    }
+    aheadSince = bringsMuch ? sessions.look(at: source, \.openedAt) : nil
   }
 }
 
@@ -79,10 +86,11 @@ extension SessionTable {
 
   /// To whom the device brings what goes on there of these chains.
   func linked(
-    with device: DeviceMark, followingFrom starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
+    with device: DeviceMark, followingFrom starts: [ReplicaID: UInt64], _ partition: PartitionID, _ name: PartitionName,
+    _ ledger: Ledger
   ) -> [CommittedRuns.Bringer.Linked] {
     eachInPlace.filter { place in
-      place.look { $0.isLinked(with: device) && $0.follows(from: starts, partition, ledger) } == true
+      place.look { $0.isLinked(with: device) && $0.follows(from: starts, partition, name, ledger) } == true
     }.compactMap { place in
       place.look { .init(device: DeviceMark($0.device), neighbours: $0.sparing?.neighbours ?? []) }
     }
@@ -119,17 +127,36 @@ extension Ledger {
   }
 }
 
+extension SessionTable {
+  /// There may be a peer to whom others than the device bring some of these, by what ``PushPolicy`` then asks of who they are.
+  fileprivate func mayLeave(
+    _ runs: [LoggedRun], of partition: PartitionID, by source: SessionID, _ device: DeviceMark
+  ) -> Bool {
+    eachInPlace.contains { place in
+      place.look { $0.id != source && !$0.isLinked(with: device) && $0.mayLeave(runs, of: partition) } == true
+    }
+  }
+}
+
 extension PeerSession {
+  /// The peer may lack some of these that it wants neither from here nor from others. Where no stream is open, equal summaries may
+  /// still open one.
+  fileprivate func mayLeave(_ runs: [LoggedRun], of partition: PartitionID) -> Bool {
+    guard sparing != nil, let choices = live?.choices else { return false }
+    return runs.contains { choices.isFree($0.replica, in: partition) }
+      && (!hasStream(partition) || !lacked(of: runs, in: partition).isEmpty)
+  }
+
   /// The peer has what comes before these places of chains, or is to have it, so that it gets what goes on there from whoever
   /// brought it here. One that lacks it catches up, perhaps from this node, and would leave it to this node to pass that on.
   fileprivate func follows(
-    from starts: [ReplicaID: UInt64], _ partition: PartitionState, _ ledger: Ledger
+    from starts: [ReplicaID: UInt64], _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger
   ) -> Bool {
-    guard isInScope(partition, ledger), isCompared(withChangesOf: partition.id) else { return false }
-    let isFollowed = live?.streams.look(at: partition.id) { stream in
+    guard isInScope(partition, name, ledger), isCompared(withChangesOf: partition) else { return false }
+    let isFollowed = live?.streams.look(at: partition) { stream in
       starts.allSatisfy { $0.value == 1 || stream.covers($0.key, $0.value - 1) }
     }
-    return isFollowed ?? (live?.level.contains(partition.id, partition.name) == true)
+    return isFollowed ?? (live?.level.contains(partition, name) == true)
   }
 
   /// The peer does not carry the partition, or not so much of these chains, as where its store was put back. What a

@@ -109,13 +109,13 @@ struct Comparison: Sendable {
   }
 
   mutating func note(_ committed: CommittedRuns) {
-    var change = changed.removeValue(forKey: committed.partition.id) ?? Change(before: committed.before)
+    var change = changed.removeValue(forKey: committed.partition) ?? Change(before: committed.before)
     if let bringer = committed.bringer {
       if let mark = bringer.markIfAlone { for run in committed.runs { change.brought.note(run, from: mark) } }
     } else {
       change.hasOwn = true
     }
-    changed[committed.partition.id] = change
+    changed[committed.partition] = change
   }
 
   // MARK: When

@@ -6,8 +6,8 @@ extension Mesh {
     _ id: SessionID, isDialer: Bool, peer: PublicKey, exporter: Digest, _ passage: Passage, _ step: inout Step
   ) {
     let device = DeviceID.derived(from: peer, cryptography.hash)
-    sessions[id] = PeerSession(
-      id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now)
+    sessions.add(
+      PeerSession(id: id, isDialer: isDialer, peer: peer, device: device, exporter: exporter, now: step.now))
     sessions[id]?.pass(passage, interest, ledger)
     // First, so that a connection which goes at once has nobody else go.
     if isDialer, closeDuplicates(of: id, &step) { return }

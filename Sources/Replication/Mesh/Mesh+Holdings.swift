@@ -43,7 +43,7 @@ extension Mesh {
     of partition: PartitionID, _ surroundings: Surroundings, forked: Set<PublicKey>, stored: PartitionLog.StoredTip
   ) -> WipeHolding? {
     let isHeard = ledger.partitions[partition].map { interest.wants(partition, name: $0.name) } ?? false
-    let reading = holdings.youngReading(partition, MeshSight(mesh: self, surroundings: surroundings))
+    let reading = holdings.youngReading(partition, MeshSight(local, ledger, sessions, surroundings))
     return ledger.wipeHolding(
       of: partition, holdings.book, forked: forked, isHeard: isHeard, reading: reading,
       now: surroundings.now, wallMilliseconds: surroundings.wallMilliseconds, stored: stored)
@@ -55,7 +55,7 @@ extension Mesh {
     // Taken out while the exchange looks at the rest, so that neither is copied.
     var exchange = HoldingsExchange()
     swap(&exchange, &holdings)
-    let directives = body(&exchange, MeshSight(mesh: self, surroundings: step.surroundings))
+    let directives = body(&exchange, MeshSight(local, ledger, sessions, step.surroundings))
     swap(&exchange, &holdings)
     for directive in directives {
       switch directive {
@@ -68,28 +68,34 @@ extension Mesh {
 
 /// The mesh as its exchange of holdings sees it.
 struct MeshSight: HoldingsSight {
-  let mesh: Mesh
-  let surroundings: Surroundings
+  private let local: LocalIdentity
+  private let ledger: Ledger
+  private let sessions: SessionTable
+  private let surroundings: Surroundings
+
+  init(_ local: LocalIdentity, _ ledger: Ledger, _ sessions: SessionTable, _ surroundings: Surroundings) {
+    (self.local, self.ledger, self.sessions, self.surroundings) = (local, ledger, sessions, surroundings)
+  }
 
   var now: MonotonicTime { surroundings.now }
   var wallMilliseconds: Int64 { surroundings.wallMilliseconds }
-  var device: PublicKey { mesh.local.device }
-  var fleet: FleetID { mesh.local.fleet }
-  var hash: HashFunction { mesh.cryptography.hash }
+  var device: PublicKey { local.device }
+  var fleet: FleetID { local.fleet }
+  var hash: HashFunction { ledger.cryptography.hash }
   var knowsDamage: Bool { surroundings.knowsDamage }
-  var partitions: [(PartitionID, PartitionName)] { mesh.partitions.values.map { ($0.id, $0.name) } }
+  var partitions: [(PartitionID, PartitionName)] { ledger.partitions.values.map { ($0.id, $0.name) } }
 
-  func id(of name: PartitionName) -> PartitionID { name.id(fleet: mesh.local.fleet, hash: mesh.cryptography.hash) }
-  func isMember(_ device: PublicKey) -> Bool { mesh.authority.member(of: device) != nil }
+  func id(of name: PartitionName) -> PartitionID { name.id(fleet: local.fleet, hash: ledger.cryptography.hash) }
+  func isMember(_ device: PublicKey) -> Bool { ledger.authority.member(of: device) != nil }
 
-  func isWith(_ device: PublicKey, _ session: SessionID) -> Bool { mesh.sessions[session]?.peer == device }
+  func isWith(_ device: PublicKey, _ session: SessionID) -> Bool { sessions.look(at: session, \.peer) == device }
 
   func isInScope(_ session: SessionID, _ partition: PartitionID, _ name: PartitionName) -> Bool {
-    mesh.sessions[session]?.isInScope(partition, name, mesh.ledger) ?? false
+    sessions.look(at: session) { $0.isInScope(partition, name, ledger) } ?? false
   }
 
   func held(_ partition: PartitionID, _ name: PartitionName) -> HeldVector? {
-    guard let log = mesh.partitions[partition]?.log, !log.received.isEmpty else { return nil }
+    guard let log = ledger.partitions[partition]?.log, !log.received.isEmpty else { return nil }
     let own = surroundings.ownReplica.flatMap { replica in
       log.received[replica].map { Holdings.OwnLast(replica: replica, sequence: $0.sequence) }
     }
@@ -100,9 +106,9 @@ struct MeshSight: HoldingsSight {
     return HeldVector(vector: VersionVector(whole), ownLast: own)
   }
 
-  func signedBytes(of holdings: Holdings) -> [UInt8] { mesh.cryptography.holdingsBytes(holdings) }
-  func sign(_ message: [UInt8]) -> Signature { mesh.cryptography.sign(message) }
+  func signedBytes(of holdings: Holdings) -> [UInt8] { ledger.cryptography.holdingsBytes(holdings) }
+  func sign(_ message: [UInt8]) -> Signature { ledger.cryptography.sign(message) }
   func verify(_ signature: Signature, _ message: [UInt8], _ key: PublicKey) -> Bool {
-    mesh.cryptography.verify(signature, message, key)
+    ledger.cryptography.verify(signature, message, key)
   }
 }

@@ -1,22 +1,20 @@
 // Runs as they come: put together, judged, taken or left.
 extension Mesh {
   mutating func receiveRuns(_ id: SessionID, _ batch: RunBatch, _ runs: [IncomingRun], _ step: inout Step) {
-    guard sessions[id]?.phase == .live else { return }
+    guard sessions.look(at: id, \.phase) == .live else { return }
     sessions[id]?.pulse.hear(step.now)
     let partition = ledger.id(of: batch.name)
-    guard sessions[id]?.isInScope(partition, batch.name, ledger) == true else {
+    guard sessions.look(at: id, { $0.isInScope(partition, batch.name, ledger) }) == true else {
       if batch.isForkEvidence, sessions[id]?.takesHeldWork(runs, partition, batch.name, ledger) == true {
         take(batch, runs, id, partition, &step)
       }
       return
     }
-    guard let opened = sessions[id]?.stream(partition, batch.name, ledger, step.now) else { return }
-    let number = opened.incoming.number
-    sessions[id]?.live?.streams[partition] = opened
+    guard sessions[id]?.takeUpStream(partition, batch.name, ledger, step.now) == true else { return }
     if !batch.isForkEvidence {
       // Batches of a stream that was since asked for anew are void: their contexts stand on another base. One that only
       // the peer took for open is asked for now.
-      guard number == batch.stream else {
+      guard sessions[id]?.live?.streams[partition]?.incoming.number == batch.stream else {
         return pulls.consider(id, partition, &sessions, ledger, &step)
       }
       sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
@@ -110,8 +108,7 @@ extension Mesh {
 
   private mutating func emit(_ taking: Taking, _ step: inout Step) {
     guard !taking.kept.isEmpty else { return }
-    ledger.partitions[taking.partition]?.hasBegun = true
-    ledger.partitions[taking.partition]?.releaseAhead(behind: Set(taking.kept.map(\.incoming.replica)))
+    ledger.partitions.noteKept(taking.kept, in: taking.partition)
     pulls.catchUps.noteTaken(taking.partition)
     step.emit(.apply(taking.partition, source: taking.session, taking.kept))
   }
@@ -126,10 +123,10 @@ extension Mesh {
       return end("a run by a replica that nobody declared", run, taking, &step)
     }
     var isOffBranch = false
-    if sessions[id]?.live?.streams[partition]?.noteHolding(of: run, ledger.partitions[partition]?.log) == true {
+    if isOnBranch(run, partition), sessions[id]?.live?.streams[partition]?.noteHolding(of: run) == true {
       sessions[id]?.pump(partition, ledger, &step)
     }
-    switch ledger.partitions[partition]?.log.deliver(summary) {
+    switch ledger.partitions.look(at: partition, { $0.log.deliver(summary) }) {
     case .take: break
     case .have, nil:
       if !taking.batch.isForkEvidence {
@@ -178,10 +175,15 @@ extension Mesh {
     return .next
   }
 
+  /// Its chain is not forked, or it lies on the branch that counts here, or goes on from that.
+  private func isOnBranch(_ run: DeliveredRun, _ partition: PartitionID) -> Bool {
+    ledger.partitions.look(at: partition) { $0.log.isOnBranch(run) || $0.log.endsBranch(run.incoming) } ?? true
+  }
+
   /// A run that goes on from what is not here, of which a fork or a narrowing says that its sender need not know. All the same
   /// that may be on its way: then the run waits for it, for no stream brings it again.
   private mutating func awaitsWhatLeads(to run: DeliveredRun, _ taking: Taking, _ now: MonotonicTime) -> Bool {
-    let isForked = ledger.partitions[taking.partition]?.log.forkPoints[run.incoming.replica] != nil
+    let isForked = ledger.partitions.isForked(run.incoming.replica, in: taking.partition)
     if mayComeAhead(taking.batch, taking.partition) {
       // Evidence of another branch goes on from a change of that branch, not from a number.
       guard !taking.batch.isForkEvidence else { return false }

@@ -50,6 +50,18 @@ extension Mesh {
     step.emit(.send(id, .interest(session.toldInterest(ledger))))
   }
 
+  /// To a device of which no membership stood only what is said of itself was told, no neighbours, and an empty interest.
+  mutating func goOnWithMembersAgain(since before: Authority, _ step: inout Step) {
+    for id in sessions.ids {
+      guard let session = sessions[id], session.hasStatements, !session.isToBeShown, before.isEnded(session.peer),
+        !ledger.authority.isEnded(session.peer)
+      else { continue }
+      sessions[id]?.hear([], ledger, &step)
+      step.emit(.send(id, .interestChange(added: session.interest, removed: Interest())))
+      if session.phase == .live { neighbours.tellOthers(to: session, sessions, ledger, &step) }
+    }
+  }
+
   // MARK: Changes of interest
 
   mutating func interestChanged(_ added: Interest, _ removed: Interest, _ step: inout Step) {

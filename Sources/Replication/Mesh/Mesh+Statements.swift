@@ -125,6 +125,7 @@ extension Mesh {
     sessions.dropUnhearable(ledger)
     let ofFleet = fresh.filter(\.isOfFleet)
     sessions.hear(grown.namedOfTalkers(by: ofFleet) + ofFleet, exceptTo: source, ledger, &step)
+    goOnWithMembersAgain(since: before, &step)
     spreadRooms(fresh.filter { !$0.isOfFleet }, before, exceptTo: source, &step)
     tellLines(listedBy: ofFleet, &step)
     if before.fullDevices != grown.fullDevices { ledger.countTakes() }

@@ -39,12 +39,16 @@ extension Mesh {
   private mutating func committed(
     _ partition: PartitionID, _ source: SessionID?, _ runs: [LoggedRun], before: VersionVector, _ step: inout Step
   ) {
-    guard let state = ledger.partitions[partition] else { return }
-    holdings.grew(state.id, state.name, byteCount: runs.reduce(0) { $0 + $1.byteCount })
+    guard let name = ledger.partitions.look(at: partition, \.name) else { return }
+    holdings.grew(partition, name, byteCount: runs.reduce(0) { $0 + $1.byteCount })
     let bytes = runs.reduce(0) { $0 + $1.encoded.count }
     let bringsMuch = source.map { pulls.catchUps.bringsMuch($0, partition, bytes) } ?? false
-    let bringer = CommittedRuns.Bringer(source, of: runs, in: state, bringsMuch: bringsMuch, sessions, ledger)
-    let committed = CommittedRuns(state, from: source, by: bringer, runs, before: before)
+    let bringer = CommittedRuns.Bringer(
+      source, of: runs, in: partition, name, bringsMuch: bringsMuch, sessions, ledger)
+    let committed = ledger.partitions.look(at: partition) {
+      CommittedRuns($0, from: source, by: bringer, runs, before: before)
+    }
+    guard let committed else { return }
     for id in sessions.ids { sessions[id]?.push(committed, ledger, &step) }
     if source == nil { pulls.placeGained(partition, &sessions, ledger, &step) }
     // What memory has already is told only with its own commit, and who brought it is to hear of all of it.

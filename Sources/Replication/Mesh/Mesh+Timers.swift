@@ -12,22 +12,20 @@ extension Mesh {
   mutating func tick(_ step: inout Step, _ random: inout some RandomNumberGenerator) {
     for id in sessions.ids {
       sayStatements(id, &step)
-      guard let session = sessions[id] else { continue }
-      if session.phase == .joining, session.isOverdue(step) {
+      guard let seen = sessions.look(at: id, { TickStage($0, step) }) else { continue }
+      if seen.phase == .joining, seen.isOverdue {
         // Who asked to join another fleet hears no word.
         step.emit(.note(id, .peerRefused("a handshake without end")))
         close(id, .notAMember, &step)
-      } else if session.phase != .live, session.isOverdue(step) {
+      } else if seen.phase != .live, seen.isOverdue {
         fail(id, .breach("a handshake without end"), &step)
-      } else if step.now.millisecondsSince(max(session.pulse.lastHeard, session.lastOfStatements))
-        > configuration.deadMilliseconds
-      {
+      } else if step.now.millisecondsSince(seen.lastSign) > configuration.deadMilliseconds {
         fail(id, SessionEnd(.stopping, "silence"), &step)
-      } else if session.phase == .live {
+      } else if seen.phase == .live {
         keepAlive(id, &step, &random)
         sessions[id]?.tellSpent(ledger, &step)
         sessions[id]?.relay(ledger, &step)
-        if let due = session.sparing?.announcedAt, due <= step.now {
+        if let due = seen.announcedAt, due <= step.now {
           pulls.announceGathered(id, dueAt: step.now, &sessions, ledger, &step)
         }
         pulls.askForWhatNobodyBrings(id, &sessions, ledger, &step)
@@ -77,12 +75,31 @@ extension Mesh {
   private mutating func beginComparison(
     _ id: SessionID, dueBefore time: MonotonicTime, _ step: inout Step, _ random: inout some RandomNumberGenerator
   ) -> Bool {
-    guard let session = sessions[id], let comparison = session.live?.comparison, !comparison.isUnderWay,
-      comparison.isDue(time), session.isWritable
-    else { return false }
+    guard sessions.look(at: id, { $0.mayCompare(dueBefore: time) }) == true else { return false }
     let interval = configuration.antiEntropyMilliseconds
     let jitter = UInt64.random(in: 0...max(interval / 2, 1), using: &random)
     compare(id, nextAfter: interval * 3 / 4 + jitter, &step)
     return true
+  }
+}
+
+/// What a tick goes by in a session. Not the session itself: as long as somebody has a copy of that, the first change copies all of
+/// its streams.
+private struct TickStage {
+  let phase: PeerSession.Phase
+  let isOverdue: Bool
+  /// When the peer last gave a sign of life.
+  let lastSign: MonotonicTime
+  let announcedAt: MonotonicTime?
+
+  init(_ session: PeerSession, _ step: Step) {
+    (phase, isOverdue) = (session.phase, session.isOverdue(step))
+    (lastSign, announcedAt) = (max(session.pulse.lastHeard, session.lastOfStatements), session.sparing?.announcedAt)
+  }
+}
+
+extension PeerSession {
+  fileprivate func mayCompare(dueBefore time: MonotonicTime) -> Bool {
+    isWritable && live?.comparison.isUnderWay == false && live?.comparison.isDue(time) == true
   }
 }

@@ -40,6 +40,7 @@ extension Mesh {
 
   /// What came ahead and now waits for nothing; it may have to wait for headers, as whatever comes of its partition.
   mutating func takeReleased(_ partition: PartitionID) -> ParkedRuns? {
+    guard ledger.postpones(partition) else { return nil }
     while let run = ledger.partitions[partition]?.waiting.ahead.takeReleased() {
       sessions[run.session]?.live?.postponedByteCount -= run.byteCount
       guard ledger.partitions[partition]?.waiting.awaitsHeaders == true else { return run }
@@ -67,7 +68,7 @@ extension Mesh {
   private mutating func unfold(
     _ partition: PartitionID, _ request: HeaderRequest, _ runs: [RunSummary], _ step: inout Step
   ) {
-    guard ledger.partitions[partition] != nil else { return }
+    guard ledger.partitions.holds(partition) else { return }
     do {
       try ledger.partitions[partition]?.log.unfold(request, runs: runs)
     } catch {

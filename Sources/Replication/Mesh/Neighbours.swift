@@ -8,12 +8,20 @@ struct Neighbours: Sendable {
   /// nobody brings that: whose link is such is not named.
   func tell(of id: SessionID, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
     guard let session = sessions[id] else { return }
-    let others = sessions.values.filter { $0.id != id && $0.phase == .live && $0.device != session.device }
-    let named = others.filter(\.passage.isEverything).map { DeviceMark($0.device) }
-    tell(NeighbourNews(added: Set(named)), to: session, ledger, &step)
+    tellOthers(to: session, sessions, ledger, &step)
     guard session.passage.isEverything else { return }
     let news = NeighbourNews(added: [DeviceMark(session.device)])
-    for other in others.sorted(by: { $0.id < $1.id }) { tell(news, to: other, ledger, &step) }
+    for other in others(than: session, sessions) { tell(news, to: other, ledger, &step) }
+  }
+
+  func tellOthers(to session: PeerSession, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
+    let named = others(than: session, sessions).filter(\.passage.isEverything).map { DeviceMark($0.device) }
+    tell(NeighbourNews(added: Set(named)), to: session, ledger, &step)
+  }
+
+  private func others(than session: PeerSession, _ sessions: SessionTable) -> [PeerSession] {
+    sessions.values.filter { $0.id != session.id && $0.phase == .live && $0.device != session.device }
+      .sorted { $0.id < $1.id }
   }
 
   /// The session has ended. The device may be back at once: of two connections that crossed one is closed.
@@ -80,10 +88,10 @@ extension SessionTable {
     _ chains: [LeftRuns.Chain], of partition: PartitionID, to id: SessionID, isHeardByAll: Bool, _ ledger: Ledger,
     _ step: Step
   ) {
-    guard let state = ledger.partitions[partition], let device = self[id]?.device else { return }
+    guard let name = ledger.partitions.look(at: partition, \.name), let device = look(at: id, \.device) else { return }
     var starts: [ReplicaID: UInt64] = [:]
     for chain in chains where self[id]?.isLinked(with: chain.bringer) == false {
-      let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], state, ledger)
+      let next = linked(with: chain.bringer, followingFrom: [chain.replica: chain.first], partition, name, ledger)
         .filter { $0.device != chain.neighbour }.nearest(to: DeviceMark(device), than: ledger.mark)
       if let next, isHeardByAll {
         self[id]?.live?.leave(chain, of: partition, to: next)

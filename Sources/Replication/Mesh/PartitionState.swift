@@ -13,10 +13,11 @@ package struct PartitionState: Sendable {
     (self.id, self.name, self.log, self.hasBegun) = (id, name, log, hasBegun)
   }
 
-  /// Something of these chains was taken.
-  mutating func releaseAhead(behind chains: Set<ReplicaID>) {
+  /// These runs were taken: what waits for their chains is looked at again.
+  mutating func noteKept(_ runs: [DeliveredRun]) {
+    hasBegun = true
     guard !waiting.ahead.isEmpty else { return }
-    waiting.ahead.release(behind: chains, log)
+    waiting.ahead.release(behind: Set(runs.map(\.incoming.replica)), log)
   }
 
   /// Statements of this reach move nothing of it.

@@ -35,8 +35,20 @@ package struct PartitionTable: Sendable {
     }
   }
 
+  package func holds(_ id: PartitionID) -> Bool { states.holds(id) }
+
   package func look<Answer>(at id: PartitionID, _ body: (PartitionState) -> Answer) -> Answer? {
     states.look(at: id, body)
+  }
+
+  func isForked(_ replica: ReplicaID, in id: PartitionID) -> Bool {
+    look(at: id) { $0.log.forkPoints[replica] != nil } ?? false
+  }
+
+  /// These runs were taken. Where that changes nothing beside the log, nothing is noted.
+  mutating func noteKept(_ runs: [DeliveredRun], in id: PartitionID) {
+    guard look(at: id, { $0.hasBegun && $0.waiting.ahead.isEmpty }) == false else { return }
+    self[id]?.noteKept(runs)
   }
 
   private mutating func place(_ id: PartitionID) {

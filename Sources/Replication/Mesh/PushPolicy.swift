@@ -43,14 +43,14 @@ enum PushPolicy {
 
   /// - Parameter own: this device.
   static func push(_ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark, _ step: Step) -> Push {
-    let partition = committed.partition.id
+    let partition = committed.partition
     let isOpen = session.live?.streams[partition]?.outgoing.number != nil
     let announcement = announcement(committed, session, isOpen: isOpen, step)
     guard session.id != committed.source, isOpen else { return Push(announcement: announcement, runs: .none) }
     let isRelayed = session.live?.relays[partition] != nil
     guard committed.source == nil else {
       let due = relayDue(committed, session, step)
-      let lacked = session.lacked(of: committed)
+      let lacked = session.lacked(of: committed.runs, in: partition)
       let left = left(of: lacked, committed, to: session, own)
       var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
       guard left.reduce(0, { $0 + $1.runs.count }) < lacked.count else { return push }
@@ -72,14 +72,14 @@ enum PushPolicy {
     of lacked: [LoggedRun], _ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark
   ) -> [Push.Left] {
     guard !lacked.isEmpty, let choices = session.live?.choices else { return [] }
-    let partition = committed.partition.id
+    let partition = committed.partition
     let lazy = lacked.filter { choices.isLazy($0.replica, in: partition) }
     var left = lazy.isEmpty ? [] : [Push.Left(runs: lazy, way: .direct)]
-    guard let bringer = committed.bringer, let way = way(of: bringer, to: session, own) else { return left }
-    let free = lacked.filter {
-      !choices.isLazy($0.replica, in: partition) && !choices.isEager($0.replica, in: partition)
+    let free = lacked.filter { choices.isFree($0.replica, in: partition) }
+    guard !free.isEmpty, let bringer = committed.bringer, let way = way(of: bringer, to: session, own) else {
+      return left
     }
-    if !free.isEmpty { left.append(Push.Left(runs: free, way: way)) }
+    left.append(Push.Left(runs: free, way: way))
     return left
   }
 
@@ -133,13 +133,13 @@ enum PushPolicy {
 extension PeerSession {
   /// Durable now: told to the peer, and sent to it where it lacks them.
   mutating func push(_ committed: CommittedRuns, _ ledger: Ledger, _ step: inout Step) {
-    let partition = committed.partition.id
-    guard live != nil, isInScope(committed.partition, ledger) else { return }
+    let partition = committed.partition
+    guard live != nil, isInScope(partition, committed.name, ledger) else { return }
     let (isCompared, hadStream) = (isCompared(withChangesOf: partition), hasStream(partition))
     // Also where it is told only at the comparison's end: what the peer says or sends until then finds the stream as it
     // was before the change, not one on which the peer has it already.
-    if live?.level.contains(partition, committed.partition.name) == true {
-      openIfLevel(committed.partition, known: committed.before, step.now)
+    if live?.level.contains(partition, committed.name) == true {
+      openIfLevel(partition, known: committed.before, ledger, step.now)
     }
     guard isCompared else {
       live?.comparison.note(committed)
@@ -148,7 +148,7 @@ extension PeerSession {
     let push = PushPolicy.push(committed, to: self, ledger.mark, step)
     announce(committed, push.announcement, &step)
     for left in push.left {
-      let isAll = live?.streams[partition]?.leaveToOthers(left.runs, by: left.way, committed.partition.log) ?? true
+      let isAll = leave(left, of: partition, ledger)
       if left.way != .direct { live?.passedOn.insert(partition) }
       if !isAll, let due = push.elseAt { live?.relays.begin(partition, at: due) }
     }
@@ -164,25 +164,29 @@ extension PeerSession {
     if !hadStream { showApart(partition, ledger, &step) }
   }
 
+  /// Answers whether that is all of the runs.
+  private mutating func leave(_ left: PushPolicy.Push.Left, of partition: PartitionID, _ ledger: Ledger) -> Bool {
+    ledger.partitions.look(at: partition) { state in
+      live?.streams[partition]?.leaveToOthers(left.runs, by: left.way, state.log) ?? true
+    } ?? true
+  }
+
   private mutating func noteWaiting(_ committed: CommittedRuns) {
-    guard let bringer = committed.bringer?.markIfAlone else { return }
-    for run in lacked(of: committed) { live?.relays.note(run, of: committed.partition.id, from: bringer) }
+    let partition = committed.partition
+    guard let bringer = committed.bringer?.markIfAlone, live?.relays[partition] != nil else { return }
+    for run in lacked(of: committed.runs, in: partition) { live?.relays.note(run, of: partition, from: bringer) }
   }
 
   /// What the peer neither has nor is to get by now; nothing where there is no stream.
-  fileprivate func lacked(of committed: CommittedRuns) -> [LoggedRun] {
-    let lacked = live?.streams.look(at: committed.partition.id) { stream in
-      committed.runs.filter { !stream.covers($0.replica, $0.last) }
-    }
-    return lacked ?? []
+  func lacked(of runs: [LoggedRun], in partition: PartitionID) -> [LoggedRun] {
+    live?.streams.look(at: partition) { stream in runs.filter { !stream.covers($0.replica, $0.last) } } ?? []
   }
 
   private mutating func announce(
     _ committed: CommittedRuns, _ announcement: PushPolicy.Announcement, _ step: inout Step
   ) {
     guard !committed.offered.isEmpty else { return }
-    let partition = committed.partition
-    let vector = PartitionVector(name: partition.name, vector: committed.offered)
+    let vector = PartitionVector(name: committed.name, vector: committed.offered)
     switch announcement {
     case .none: return
     case .gathered(let due) where gather(vector, of: committed, until: due, isHeldBack: false): return
@@ -195,7 +199,7 @@ extension PeerSession {
     _ vector: PartitionVector, of committed: CommittedRuns, until due: MonotonicTime, isHeldBack: Bool
   ) -> Bool {
     sparing?.gather(
-      committed.partition.id, vector, until: due, isHeldBack: isHeldBack, runs: committed.runs,
+      committed.partition, vector, until: due, isHeldBack: isHeldBack, runs: committed.runs,
       from: committed.bringer?.markIfAlone) == true
   }
 
@@ -206,9 +210,11 @@ extension PeerSession {
   }
 
   /// Between equal summaries and the first change the stream needs no entry: it begins with the vector of then.
-  mutating func openIfLevel(_ state: PartitionState, known: VersionVector, _ now: MonotonicTime) {
-    guard !hasStream(state.id) else { return }
-    live?.streams[state.id] = .level(state, known: known, now)
+  mutating func openIfLevel(
+    _ partition: PartitionID, known: VersionVector, _ ledger: Ledger, _ now: MonotonicTime
+  ) {
+    guard !hasStream(partition) else { return }
+    live?.streams[partition] = ledger.partitions.look(at: partition) { .level($0, known: known, now) }
   }
 
   /// Passes on what has waited for that long enough.

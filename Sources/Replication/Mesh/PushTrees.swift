@@ -27,7 +27,9 @@ struct PushTrees: Sendable {
     _ ledger: Ledger,
     _ step: Step
   ) {
-    guard let chain = bringers[replica, partition], chain.eager == id, let since = chain.chosenAt else { return }
+    guard let chain = bringers[replica, partition], chain.eager == id, let since = chain.chosenAt,
+      sessions.lastOpenedAt >= since
+    else { return }
     let newcomers = sessions.ids.filter { other in
       guard chain.lazy[other] == nil, let openedAt = sessions[other]?.openedAt, openedAt >= since, other != id else {
         return false
@@ -46,7 +48,7 @@ struct PushTrees: Sendable {
     _ ledger: Ledger, _ step: Step
   ) {
     guard sessions[id]?.choosesBringers == true, catchUps.session(of: partition) != id,
-      ledger.partitions[partition]?.log.forkPoints[replica] == nil, let chain = bringers[replica, partition]
+      !ledger.partitions.isForked(replica, in: partition), let chain = bringers[replica, partition]
     else { return }
     // Of several that are as near to the author who was chosen stays, and else who was first is chosen.
     let pushing = [chain.eager, chain.newest, id].compactMap { $0 }

@@ -64,7 +64,13 @@ struct StatementOutbox: Sendable {
 
   /// Who is a member no longer hears what is said of himself, with what that stands on, and nothing else.
   mutating func passable(_ statements: [Statement], to peer: PublicKey, _ authority: Authority) -> [Statement] {
-    guard authority.isEnded(peer) else { return statements }
+    guard authority.isEnded(peer) else {
+      guard !withheld.isEmpty else { return statements }
+      // A member again: what comes from now on may stand on what was kept from it.
+      let owed = withheld.union(statements.map(\.id))
+      withheld = []
+      return authority.fleetStatements.filter { owed.contains($0.id) }
+    }
     let about = authority.statements(about: peer)
     let candidates = withheld.union(statements.map(\.id))
     // What is said of it later may go on from one of these.

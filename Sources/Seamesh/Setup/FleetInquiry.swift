@@ -226,6 +226,8 @@ final class FleetInquiry: TransportHandler {
       }
     } catch {
       oneFailed(connection, "it sent what is no message: \(error)")
+      state.withLock { $0.asked.drop(connection) }
+      held.withLock { $0 }?.close(connection, afterFlush: false)
     }
   }
 
@@ -243,13 +245,14 @@ final class FleetInquiry: TransportHandler {
     }
   }
 
-  /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device.
+  /// Believed only if the statements show it: a genesis by this fleet's root, and a membership of this very device. Of statements
+  /// that stand on neither, whoever answers may sign as many as there is room for.
   private func complete(_ connection: ConnectionID) {
     let statements = state.withLock { $0.asked.statements(from: connection) }
     guard let authority = Authority(ofFleet: topic.fleet, statements, SHA256.hash),
       authority.member(of: topic.key.publicKey) != nil
     else { return oneFailed(connection, "it took this device for a member without showing the statement") }
-    finish(.success(statements))
+    finish(.success(statements.filter { authority.holds($0.id) }))
   }
 
   func closed(_ connection: ConnectionID, reason: CloseReason) {

@@ -66,9 +66,11 @@ final class ObservedStore: StoreDecorator {
     commit.partitions[id] = name
   }
 
-  override func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
+  override func append(
+    _ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest
+  ) throws -> Int64 {
     commit.appended.append(ObservedCommit.Appended(chain: chain, run: run))
-    return try super.append(run, to: chain, genesis: genesis)
+    return try super.append(run, to: chain, genesis: genesis())
   }
 
   override func put(_ kept: KeptHoldings, in partition: PartitionID) throws {

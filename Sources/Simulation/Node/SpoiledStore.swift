@@ -25,13 +25,15 @@ final class SpoiledStore: StoreDecorator {
     return try super.transact(isBacklog: isBacklog, body)
   }
 
-  override func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
+  override func append(
+    _ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest
+  ) throws -> Int64 {
     if bug == .runLost, isTurn(every: 5) { return Int64.max }
-    guard bug == .contextForgotten else { return try super.append(run, to: chain, genesis: genesis) }
+    guard bug == .contextForgotten else { return try super.append(run, to: chain, genesis: genesis()) }
     let bare = AppendedRun(
       first: run.first, last: run.last, context: VersionVector(), body: run.body,
       arrived: run.arrived)
-    return try super.append(bare, to: chain, genesis: genesis)
+    return try super.append(bare, to: chain, genesis: genesis())
   }
 
   override func setMarks(_ marks: ChainMarks, of chain: ChainIdentity) throws {

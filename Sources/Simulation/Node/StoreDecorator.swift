@@ -73,8 +73,10 @@ class StoreDecorator: LogStore, LogTransaction {
   }
   func addPartition(_ id: PartitionID, _ name: PartitionName) throws { try base.addPartition(id, name) }
   func removePartition(_ id: PartitionID) throws { try base.removePartition(id) }
-  func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
-    try base.append(run, to: chain, genesis: genesis)
+  func append(
+    _ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest
+  ) throws -> Int64 {
+    try base.append(run, to: chain, genesis: genesis())
   }
   func replaceRun(at arrival: Int64, with run: AppendedRun, of chain: ChainIdentity) throws {
     try base.replaceRun(at: arrival, with: run, of: chain)

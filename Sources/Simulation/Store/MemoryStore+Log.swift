@@ -140,9 +140,11 @@ extension MemoryStore: LogTransaction {
     return number
   }
 
-  private func makeChain(_ replica: ReplicaID, in partition: Int, _ id: PartitionID, genesis: Digest) -> Int {
+  private func makeChain(
+    _ replica: ReplicaID, in partition: Int, _ id: PartitionID, genesis: @autoclosure () -> Digest
+  ) -> Int {
     if let known = image.partitions[partition]?.chains[replica] { return known }
-    let start = Engine.ChainMark(sequence: 0, hash: genesis)
+    let start = Engine.ChainMark(sequence: 0, hash: genesis())
     let number = image.chains.count
     image.chains.append(
       MemoryChain(
@@ -155,9 +157,11 @@ extension MemoryStore: LogTransaction {
     return number
   }
 
-  package func append(_ run: AppendedRun, to chain: ChainIdentity, genesis: Digest) throws -> Int64 {
+  package func append(
+    _ run: AppendedRun, to chain: ChainIdentity, genesis: @autoclosure () -> Digest
+  ) throws -> Int64 {
     let partition = makePartition(chain.partition)
-    let number = makeChain(chain.replica, in: partition, chain.partition, genesis: genesis)
+    let number = makeChain(chain.replica, in: partition, chain.partition, genesis: genesis())
     precondition(run.first > 0 && run.first <= run.last, "a run from \(run.first) to \(run.last)")
     try MemoryStore.check(run.first)
     try MemoryStore.check(run.last)

@@ -36,6 +36,8 @@ final class EngineBench {
   }
 
   private var wire: [Arrival] = []
+  /// What comes to a node in the same turn as a frame, before it.
+  var companions: (EngineEvent, Int) -> [EngineEvent] = { _, _ in [] }
   private var ends: [SessionID: (Int, Int)] = [:]
 
   /// The founder is node 0; all others are members by root's word, which all know.
@@ -183,7 +185,9 @@ final class EngineBench {
     while !wire.isEmpty, !isEnough() {
       switch wire.removeFirst() {
       case .end(let slot, let session): nodes[slot].engine.turn([.closed(session, reason: "closed")])
-      case .frame(let slot, let session, let frame): nodes[slot].engine.turn([event(frame, session, slot)])
+      case .frame(let slot, let session, let frame):
+        let event = event(frame, session, slot)
+        nodes[slot].engine.turn(companions(event, slot) + [event])
       }
     }
   }

@@ -62,15 +62,67 @@ struct AskedNodesTests {
 
   @Test("who sends more bytes of statements than a fleet has is asked no further")
   func byteLimit() throws {
-    let founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { [UInt8](repeating: 7, count: $0) }
-    let small = try #require(founding.statements.first)
-    let large = Statement(
-      fleet: small.fleet, issuer: small.issuer, sequence: small.sequence, previous: small.previous, scope: small.scope,
-      body: small.body, signature: small.signature, id: small.id, encoded: [UInt8](repeating: 0, count: 1 << 20))
+    let large = try large()
     var asked = AskedNodes()
     let id = ConnectionID(number: 1)
     asked.opened(connection(1, round: asked.begin().round))
     let takes = (0...256).map { _ in asked.collect([large], from: id) }
     #expect(takes == [Bool](repeating: true, count: 256) + [false] && asked.statementCount == 256)
+  }
+
+  /// A statement of a mebibyte.
+  private func large() throws -> Statement {
+    let founding = try FleetFounding.make(fleetName: "f", user: "u", label: "l") { [UInt8](repeating: 7, count: $0) }
+    let small = try #require(founding.statements.first)
+    return Statement(
+      fleet: small.fleet, issuer: small.issuer, sequence: small.sequence, previous: small.previous, scope: small.scope,
+      body: small.body, signature: small.signature, id: small.id, encoded: [UInt8](repeating: 0, count: 1 << 20))
+  }
+
+  @Test("of those that say nothing the latest few are waited for, so that there is always room to ask another one")
+  func silent() {
+    var asked = AskedNodes()
+    var open: Set<ConnectionID> = []
+    var most = 0
+    for number in 1...300 as ClosedRange<UInt64> {
+      let (round, outdated) = asked.begin()
+      for id in outdated {
+        open.remove(id)
+        _ = asked.closed(id)
+      }
+      asked.opened(connection(number, round: round))
+      open.insert(ConnectionID(number: number))
+      most = max(most, open.count)
+      asked.end()
+    }
+    #expect(most == AskedNodes.silentLimit + 2)
+    #expect(open == Set((291...300).map { ConnectionID(number: $0) }))
+  }
+
+  @Test("several that were asked before and come to speak have no more room together than the one that is asked now")
+  func lateTogether() throws {
+    let large = try large()
+    var asked = AskedNodes()
+    for number in 1...3 as ClosedRange<UInt64> {
+      asked.opened(connection(number, round: asked.begin().round))
+      asked.end()
+    }
+    let late = [1, 2].map { id in
+      (0..<200).count { _ in asked.collect([large], from: ConnectionID(number: UInt64(id))) }
+    }
+    let present = (0..<256).count { _ in asked.collect([large], from: ConnectionID(number: 3)) }
+    #expect(late == [200, 56] && present == 256)
+  }
+
+  @Test("what comes behind the end of a connection that was given up is not kept")
+  func dropped() throws {
+    var asked = AskedNodes()
+    let id = ConnectionID(number: 1)
+    asked.opened(connection(1, round: asked.begin().round))
+    let large = try large()
+    let takes = asked.collect([large], from: id)
+    asked.drop(id)
+    let takesLate = asked.collect([large], from: id)
+    #expect(takes && takesLate && asked.statements(from: id).isEmpty)
   }
 }

@@ -14,7 +14,9 @@ import Wire
     let key: SigningKey
 
     func greeting(_ connection: OpenedConnection) -> Message { .statementsComplete() }
-    func step(after message: Message, on connection: OpenedConnection) -> InquiryStep { .wait }
+    func step(after message: Message, on connection: OpenedConnection) -> InquiryStep {
+      if case .statementsComplete = message { .complete } else { .wait }
+    }
     func failure(_ inquiry: InquiryProgress) -> NodeError { NodeError(.failed, inquiry.lastFailure ?? "") }
   }
 
@@ -22,8 +24,8 @@ import Wire
     "who tells statements one by one holds up nobody but himself: the next one has his turn", .timeLimit(.minutes(1)))
   func turns() throws {
     let founding = try FleetFounding.make(fleetName: "patrol", user: "ann", label: "a", profile: ValueMap())
-    let statement = try #require(founding.statements.first).encoded
-    let strangers = try [TalkingStranger(statement), TalkingStranger(statement)]
+    let statement = MessageCodec.encode(.statements([try #require(founding.statements.first).encoded]))
+    let strangers = try [TalkingStranger([statement]), TalkingStranger([statement])]
     defer { for stranger in strangers { stranger.stop() } }
     let inquiry = FleetInquiry(Question(fleet: founding.fleet, key: SigningKey()), turnMilliseconds: 1_000)
     var failure: String?
@@ -37,18 +39,56 @@ import Wire
     }
     #expect(strangers[1].wasAsked && failure?.contains("its turn was over") == true, "\(failure ?? "")")
   }
+
+  @Test("of what a node tells, statements are kept that stand on the fleet's own: others would fill the store for ever")
+  func unfounded() throws {
+    let founding = try FleetFounding.make(fleetName: "patrol", user: "ann", label: "a", profile: ValueMap())
+    let unfounded = try (0..<20).map { _ in
+      let key = SigningKey()
+      return try StatementSigner(fleet: founding.fleet, key: key).sign(
+        .membership(
+          Statement.Membership(device: key.publicKey, user: "u", label: "l", role: "officer", profile: ValueMap())),
+        after: nil)
+    }
+    let stranger = try TalkingStranger([
+      MessageCodec.encode(.statements((founding.statements + unfounded).map(\.encoded))),
+      MessageCodec.encode(.statementsComplete()),
+    ])
+    defer { stranger.stop() }
+    let found = try FleetInquiry(Question(fleet: founding.fleet, key: founding.deviceKey))
+      .run([stranger.address], usesDiscovery: false, timeoutMilliseconds: 30_000)
+    #expect(Set(found.map(\.id)) == Set(founding.statements.map(\.id)))
+  }
+
+  @Test("who sends what is no message is asked no further: the connection is closed", .timeLimit(.minutes(1)))
+  func noMessage() throws {
+    let founding = try FleetFounding.make(fleetName: "patrol", user: "ann", label: "a", profile: ValueMap())
+    let stranger = try TalkingStranger([[0xff, 0xff, 0xff]])
+    defer { stranger.stop() }
+    var looks = 0
+    #expect(throws: NodeError.self) {
+      try FleetInquiry(Question(fleet: founding.fleet, key: SigningKey())).run(
+        [stranger.address], usesDiscovery: false, timeoutMilliseconds: .max,
+        isGivenUp: { _ in
+          looks += 1
+          return stranger.wasClosed || looks > 20
+        })
+    }
+    #expect(stranger.wasClosed && looks <= 20)
+  }
 }
 
-/// Says one and the same statement over and over.
+/// Says one and the same over and over.
 private final class TalkingStranger: TransportHandler {
-  private let statement: [UInt8]
+  private let frames: [[UInt8]]
   private let held = Mutex<SecureTransport?>(nil)
   private let isStopped = Mutex(false)
   private let asked = Mutex(false)
+  private let left = Mutex(false)
   let address: PeerAddress
 
-  init(_ statement: [UInt8]) throws {
-    self.statement = statement
+  init(_ frames: [[UInt8]]) throws {
+    self.frames = frames
     let identity = try TLSIdentity(SigningKey())
     let relay = Relay()
     let transport = try SecureTransport(
@@ -60,6 +100,8 @@ private final class TalkingStranger: TransportHandler {
   }
 
   var wasAsked: Bool { asked.withLock { $0 } }
+  /// Somebody who was connected is no more.
+  var wasClosed: Bool { left.withLock { $0 } }
 
   func stop() {
     isStopped.withLock { $0 = true }
@@ -68,17 +110,18 @@ private final class TalkingStranger: TransportHandler {
 
   func opened(_ connection: OpenedConnection) {
     asked.withLock { $0 = true }
+    held.withLock { $0 }?.authenticate(connection.id)
     talk(connection.id)
   }
 
   private func talk(_ id: ConnectionID) {
     guard !isStopped.withLock({ $0 }), let transport = held.withLock({ $0 }) else { return }
-    _ = transport.send(id, MessageCodec.encode(.statements([statement])))
+    for frame in frames { _ = transport.send(id, frame) }
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { [weak self] in self?.talk(id) }
   }
 
   func received(_ connection: ConnectionID, frame: [UInt8]) {}
-  func closed(_ connection: ConnectionID, reason: CloseReason) {}
+  func closed(_ connection: ConnectionID, reason: CloseReason) { left.withLock { $0 = true } }
   func drained(_ connection: ConnectionID, queuedBytes: Int) {}
   func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {}
 
@@ -88,7 +131,7 @@ private final class TalkingStranger: TransportHandler {
     private var handler: TalkingStranger? { target.withLock { $0 } }
     func opened(_ connection: OpenedConnection) { handler?.opened(connection) }
     func received(_ connection: ConnectionID, frame: [UInt8]) {}
-    func closed(_ connection: ConnectionID, reason: CloseReason) {}
+    func closed(_ connection: ConnectionID, reason: CloseReason) { handler?.closed(connection, reason: reason) }
     func drained(_ connection: ConnectionID, queuedBytes: Int) {}
     func dialFailed(_ connection: ConnectionID, tag: UInt64, reason: DialFailure) {}
   }

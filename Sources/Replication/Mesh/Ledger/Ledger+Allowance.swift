@@ -9,8 +9,10 @@ extension Ledger {
   enum Beyond { case place, branch }
 
   /// The run would take more than its device may. Not where work of another stands on it.
-  func beyondAllowance(_ run: RunSummary, _ partition: PartitionID, _ leftOut: LeftOutChains?) -> Beyond? {
-    guard !takes.spent.isEmpty, leftOut?.takesAll != true else { return nil }
+  func beyondAllowance(
+    _ run: RunSummary, _ partition: PartitionID, _ leftOut: @autoclosure () -> LeftOutChains?
+  ) -> Beyond? {
+    guard !takes.spent.isEmpty, leftOut()?.takesAll != true else { return nil }
     if takes.spent.places.contains(run.signer), partitions[partition]?.log.received[run.replica] == nil,
       !isIn(partition, { $0 != run.signer })
     {

@@ -40,20 +40,20 @@ package struct Ledger: Sendable {
   /// A partition that this node begins to write or to want.
   package mutating func begin(_ name: PartitionName) -> PartitionID {
     let id = id(of: name)
-    if partitions[id] == nil { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
+    if !partitions.holds(id) { partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name)) }
     partitions[id]?.hasBegun = true
     return id
   }
 
   /// Something is to be judged of a partition that may not be here: it has not begun before a run of it is kept.
   mutating func expect(_ id: PartitionID, _ name: PartitionName) {
-    guard partitions[id] == nil else { return }
+    guard !partitions.holds(id) else { return }
     partitions[id] = PartitionState(id: id, name: name, log: newLog(id, name), hasBegun: false)
   }
 
   /// What names a partition leaves nothing behind where nothing of it is kept.
   mutating func dropNothing(_ id: PartitionID) {
-    if partitions[id]?.isNothing == true { partitions[id] = nil }
+    if partitions.look(at: id, \.isNothing) == true { partitions[id] = nil }
   }
 
   private func newLog(_ id: PartitionID, _ name: PartitionName) -> PartitionLog {
@@ -99,18 +99,20 @@ package struct Ledger: Sendable {
   /// Marks the run with what it moved, unless that is the usual: all of it counts, is new to everything that counts, and
   /// was not issued before.
   func settled(_ run: DeliveredRun, _ change: LogChange, _ partition: PartitionID) -> DeliveredRun {
-    guard let state = partitions[partition] else { return run }
+    guard let isUsual = partitions.look(at: partition, { isUsual(change, of: run, in: $0) }) else { return run }
     var run = run
+    run.change = isUsual ? nil : change
+    return run
+  }
+
+  private func isUsual(_ change: LogChange, of run: DeliveredRun, in state: PartitionState) -> Bool {
     let (replica, acceptance) = (run.incoming.replica, change.acceptance)
-    let isPlain =
-      acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
+    return acceptance.count == 1 && acceptance[0].lost.isEmpty && acceptance[0].gained == run.incoming.hashes
       && change.effects.isEmpty && run.incoming.facts.allSatisfy { $0.origin == nil } && change.regrouped.isEmpty
       && !state.log.hasForkIn(run.context, of: replica)
       // It may have counted before it was damaged, and what it writes be there.
       && !state.log.incompleteChains.contains(replica)
       && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
-    run.change = isPlain ? nil : change
-    return run
   }
 
   /// Partitions of which new statements of this reach move nothing are judged under them from now on. Answers the others,
@@ -142,14 +144,13 @@ package struct Ledger: Sendable {
 
   /// Of an entry a peer says that it holds more; what it holds is not here at all.
   func isAwaited(_ replica: ReplicaID, _ partition: PartitionID) -> Bool {
-    partitions[partition]?.log.received[replica] == nil
+    partitions.look(at: partition) { $0.log.received[replica] != nil } != true
   }
 
   /// What nobody declared may be anything, and without end.
   func declared(_ vector: VersionVector, _ partition: PartitionID) -> VersionVector {
-    let log = partitions[partition]?.log
     func isKnown(_ replica: ReplicaID) -> Bool {
-      authority.signer(of: replica) != nil || log?.received[replica] != nil
+      authority.signer(of: replica) != nil || !isAwaited(replica, partition)
     }
     guard !vector.entries.keys.allSatisfy(isKnown) else { return vector }
     return VersionVector(vector.entries.filter { isKnown($0.key) })

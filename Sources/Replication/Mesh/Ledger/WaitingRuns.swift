@@ -58,7 +58,7 @@ extension Ledger {
     return log.holds(run.context) && log.holds(before: incoming.first, incoming.hashBefore, of: incoming.replica)
   }
 
-  func postpones(_ partition: PartitionID) -> Bool { partitions[partition]?.waiting.ahead.isEmpty == false }
+  func postpones(_ partition: PartitionID) -> Bool { partitions.look(at: partition, \.waiting.ahead.isEmpty) == false }
 
   mutating func dropPostponed(of id: SessionID) {
     for partition in partitions.filter({ !$0.value.waiting.ahead.isEmpty }).map(\.key) {

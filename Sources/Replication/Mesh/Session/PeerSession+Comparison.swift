@@ -232,7 +232,7 @@ extension PeerSession {
         sendVectors([partition], ledger, &step)
         continue
       }
-      openIfLevel(state, known: change.before, step.now)
+      openIfLevel(partition, known: change.before, ledger, step.now)
       leaveToOthers(change.brought, state, &step)
       pump(partition, ledger, &step)
     }

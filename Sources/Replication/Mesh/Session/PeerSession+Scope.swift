@@ -36,7 +36,7 @@ extension PeerSession {
   /// What two nodes left out of a device differs, and neither would take it: so each says who is spent here.
   mutating func tellSpent(_ ledger: Ledger, _ step: inout Step) {
     let spent = spared.told(of: ledger.takes.spent)
-    guard phase == .live, spared.told != spent, !ledger.authority.isEnded(peer) else { return }
+    guard spared.told != spent, phase == .live, !ledger.authority.isEnded(peer) else { return }
     if spared.tell(spent) { live?.comparison.sums = nil }
     step.emit(.send(id, .spent(spent)))
   }

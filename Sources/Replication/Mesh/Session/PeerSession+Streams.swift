@@ -7,10 +7,20 @@ extension PeerSession {
     guard let count = live?.streams.count else { return nil }
     if let stream = live?.streams[partition] { return stream }
     let limit = ledger.partitions.count + LiveSession.awaitedPartitionLimit
-    guard count < limit || ledger.partitions[partition] != nil else { return nil }
+    guard count < limit || ledger.partitions.holds(partition) else { return nil }
     guard live?.level.contains(partition, name) == true else { return PeerStream(name, now: now) }
     return ledger.partitions[partition].map { .level($0, known: $0.committed, now) }
       ?? PeerStream(name, number: PeerStream.level, now: now)
+  }
+
+  /// It begins here where there is none. Answers whether there is one now.
+  mutating func takeUpStream(
+    _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger, _ now: MonotonicTime
+  ) -> Bool {
+    guard !hasStream(partition) else { return true }
+    guard let stream = stream(partition, name, ledger, now) else { return false }
+    live?.streams[partition] = stream
+    return true
   }
 
   func hasStream(_ partition: PartitionID) -> Bool { live?.streams.holds(partition) == true }
@@ -88,9 +98,20 @@ extension PeerSession {
     _ runs: ArraySlice<LoggedRun>, _ partition: PartitionID, isBehindPayload: Bool = false, _ ledger: Ledger,
     _ step: inout Step
   ) -> Bool {
-    guard var stream = live?.streams[partition], let number = stream.outgoing.number,
-      let state = ledger.partitions[partition]
-    else { return true }
+    guard let number = live?.streams[partition]?.outgoing.number else { return true }
+    let isAll = ledger.partitions.look(at: partition) { state in
+      send(runs, on: number, state, isBehindPayload: isBehindPayload, ledger, &step)
+    }
+    return isAll ?? true
+  }
+
+  private mutating func send(
+    _ runs: ArraySlice<LoggedRun>, on number: UInt64, _ state: PartitionState, isBehindPayload: Bool, _ ledger: Ledger,
+    _ step: inout Step
+  ) -> Bool {
+    let partition = state.id
+    // Taken out while it changes: held twice, its vectors would be copied.
+    guard var stream = live?.streams.removeValue(forKey: partition) else { return true }
     var batch: [RunBatch.Entry] = []
     var (bytes, contextEntries) = (0, 0)
     func close() {

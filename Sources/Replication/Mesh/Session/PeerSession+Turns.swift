@@ -2,8 +2,8 @@
 extension PeerSession {
   /// The peer may lack something of the partition: it has its turn.
   mutating func pump(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    guard ledger.partitions[partition] != nil, let outgoing = live?.streams[partition]?.outgoing,
-      outgoing.number != nil, !outgoing.isBusy
+    guard ledger.partitions.holds(partition),
+      live?.streams.look(at: partition, { $0.outgoing.number != nil && !$0.outgoing.isBusy }) == true
     else { return }
     live?.turns.putRead(partition)
     goOn(ledger, &step)

@@ -194,7 +194,7 @@ struct SparedDevices: Sendable {
   var asked: Set<PublicKey> = []
 
   func told(of spent: SpentDevices) -> SpentDevices {
-    SpentDevices(places: spent.places, branches: spent.branches.subtracting(asked))
+    asked.isEmpty ? spent : SpentDevices(places: spent.places, branches: spent.branches.subtracting(asked))
   }
 
   /// Answers whether that moves what is compared.

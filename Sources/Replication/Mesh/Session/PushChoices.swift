@@ -37,6 +37,11 @@ struct PushChoices: Sendable {
     partitions[partition]?.lazy.contains(replica) == true
   }
 
+  /// The peer has said nothing of it.
+  func isFree(_ replica: ReplicaID, in partition: PartitionID) -> Bool {
+    partitions[partition].map { !$0.lazy.contains(replica) && !$0.eager.contains(replica) } ?? true
+  }
+
   /// Answers the chains that this node is to push from now on, or decides of again.
   ///
   /// - Parameter isKept: of chains that are not known here nothing is kept.

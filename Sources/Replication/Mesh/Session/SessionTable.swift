@@ -7,6 +7,8 @@ package struct SessionTable: Sendable {
   static let postponedByteLimit = 4 * 1024 * 1024
 
   private var all = InPlaceTable<SessionID, PeerSession>()
+  /// When the newest of them began, or one that is gone by now.
+  private(set) var lastOpenedAt = MonotonicTime(milliseconds: 0)
 
   package init() {}
 
@@ -18,6 +20,9 @@ package struct SessionTable: Sendable {
 
   func holds(_ id: SessionID) -> Bool { all.holds(id) }
 
+  /// Answers what is asked of the whole session. Nil where there is none.
+  func look<Answer>(at id: SessionID, _ body: (PeerSession) -> Answer) -> Answer? { all.look(at: id, body) }
+
   package var count: Int { all.count }
   package var isEmpty: Bool { all.isEmpty }
   package var values: some Collection<PeerSession> { all.values }
@@ -25,6 +30,11 @@ package struct SessionTable: Sendable {
   var eachInPlace: some Collection<InPlace<PeerSession>> { all.eachInPlace }
   /// Ascending.
   package var ids: [SessionID] { all.keys.sorted() }
+
+  mutating func add(_ session: PeerSession) {
+    lastOpenedAt = max(lastOpenedAt, session.openedAt)
+    all[session.id] = session
+  }
 
   mutating func remove(_ id: SessionID) -> PeerSession? { all.removeValue(forKey: id) }
 

@@ -189,14 +189,13 @@ struct PeerStream: Sendable {
     log.standing(of: entry, of: replica) { _, _ in entry.tip }
   }
 
-  /// Whoever sends a run from its log has it. Of a forked chain that says how much of the branch that counts here, where the
-  /// run lies on that, or goes on from it. Answers whether the chain was passed over, and may go out now.
-  mutating func noteHolding(of run: DeliveredRun, _ log: PartitionLog?) -> Bool {
+  /// Whoever sends a run from its log has it. Of a forked chain that says how much of the branch that counts here, only where the
+  /// run lies on that, or goes on from it: of another run this is not to be called. Answers whether the chain was passed over, and
+  /// may go out now.
+  mutating func noteHolding(of run: DeliveredRun) -> Bool {
     let replica = run.incoming.replica
     guard let tip = run.incoming.hashes.last?.tip, run.last > known.sequence(of: replica) else { return false }
-    let entry = ChainPosition(sequence: run.last, tip: tip)
-    guard log?.isOnBranch(entry, of: replica) != false || log?.endsBranch(run.incoming) == true else { return false }
-    known[replica] = entry
+    known[replica] = ChainPosition(sequence: run.last, tip: tip)
     isKnownAsTold = false
     return outgoing.passNoMore([replica])
   }
