@@ -23,6 +23,17 @@ struct ReadBackReaderTests {
     #expect(log.told == [2])
   }
 
+  @Test("a copy of the relay that forwards, which may not go on itself, knows what the ledger has no more")
+  func refusedAsCopy() throws {
+    let log = try HeldLog(changes: 3, counting: 3)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    _ = try reader.read(.everything)
+    log.ledger.hashes.removeLast(2)
+    log.ledger.isHeldByCopy.withLock { $0 = true }
+    #expect(throws: BackendProblem.self) { try reader.read(.everything) }
+    #expect(log.told == [1])
+  }
+
   @Test("that the ledger has less of a chain than at the reading before is told, once, and not after it is read anew")
   func wentBack() throws {
     let log = try HeldLog(changes: 3, counting: 3)

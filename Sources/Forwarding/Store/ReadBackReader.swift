@@ -55,9 +55,11 @@ final class ReadBackReader {
         vectors[partition] = vector
       }
     }
-    if request == .everything { try readDocuments(&outcome) }
     known.merge(vectors) { $1 }
+    // Before the documents, of which nothing is told to a copy of the relay that forwards: what a ledger has no more is no
+    // reason to let a store go, whoever forwards.
     source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
+    if request == .everything { try readDocuments(&outcome) }
     return outcome
   }
 

@@ -130,6 +130,8 @@ final class HashLedger: Backend, @unchecked Sendable {
   let statements = Mutex<[Digest: [UInt8]]>([:])
   /// Of these it was asked where they stand.
   let askedHeads = Mutex<[Digest]>([])
+  /// Nothing of documents is told to whoever asks, as to a copy of the relay that forwards.
+  let isHeldByCopy = Mutex(false)
   init(_ hashes: [Digest]) { self.hashes = hashes }
 
   var name: String { "hashes" }
@@ -146,7 +148,8 @@ final class HashLedger: Backend, @unchecked Sendable {
     start.step = news.withLock { $0.step }
     return start
   }
-  func documentNews(of process: String) -> DocumentNews {
+  func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
+    guard !isHeldByCopy.withLock({ $0 }) else { throw BackendProblem(.refused, "a copy of this device forwards") }
     var news = news.withLock { $0 }
     news.ledger.statements = StatementSum.of(statementIDs(), SHA256.hash)
     return news
