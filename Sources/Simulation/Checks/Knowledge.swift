@@ -146,12 +146,33 @@ final class Knowledge {
   func isOwed(_ name: PartitionName) -> Bool {
     guard world.plan.isFlooded else { return true }
     let id = world.fleet.partition(name)
-    let flooders = Set(world.nodes.filter { $0.isFlooder || $0.flood != nil }.map(\.key.publicKey))
+    let spenders = flooders.union(copiedDevices.filter(hasSpentPlaces))
     return world.nodes.compactMap(\.process).contains { process in
       process.mesh.interest.wants(id, name: name)
         && process.mesh.partitions[id]?.log.accepted.entries.keys.contains { replica in
-          owners[replica].map { !flooders.contains($0) } ?? true
+          owners[replica].map { !spenders.contains($0) } ?? true
         } ?? false
+    }
+  }
+
+  private var flooders: Set<PublicKey> {
+    Set(world.nodes.filter { $0.isFlooder || $0.flood != nil }.map(\.key.publicKey))
+  }
+
+  /// Each copy of a device leaves half of the allowance to what it does not know of: three of them may spend it together.
+  private var copiedDevices: Set<PublicKey> {
+    Set(Dictionary(grouping: world.nodes, by: \.key.publicKey).filter { $0.value.count > 1 }.keys)
+  }
+
+  /// Somebody holds so much of the device's that he takes no more of what it writes alone, which others may have taken before:
+  /// they may differ in that for good (decision 30).
+  private func hasSpentPlaces(_ device: PublicKey) -> Bool {
+    let limits = world.plan.mesh.takes
+    return world.nodes.contains { node in
+      let chains = node.directory.book.partitions.values.map { held in
+        held.runs.keys.count { owners[$0] == device }
+      }
+      return chains.reduce(0, +) >= limits.chains || chains.count { $0 > 0 } >= limits.partitions
     }
   }
 
