@@ -109,8 +109,8 @@ package final class EngineState {
   var surroundings: Surroundings {
     Surroundings(
       now: clock.now, wallMilliseconds: clock.wallMilliseconds, ownReplica: own.replica?.id,
-      isRenewalDue: own.isRenewalDue, staged: staged, damaged: damagedRuns.chains,
-      knowsDamage: knowsDamage)
+      restingReplicas: own.resting.map(\.noted.incarnation.id), isRenewalDue: own.isRenewalDue, staged: staged,
+      damaged: damagedRuns.chains, knowsDamage: knowsDamage)
   }
 
   /// Where it was damaged before the start, or a part of it is not given, more of it may be damaged than is known.

@@ -258,7 +258,7 @@ package final class NodeEngine {
     case .renewReplica(let name): keeper.demandRenewal(.peer, in: state.identity.id(of: name))
     case .damaged(let partition, let replica):
       // Of an own chain that was read: what others hold of it may go on otherwise.
-      if replica == state.own.replica?.id, questions.couldRead(replica) { keeper.demandRenewal(.corruption) }
+      if state.own.writes(under: replica), questions.couldRead(replica) { keeper.demandRenewal(.corruption) }
       journal.note(
         .error, "the log of a chain does not fit together",
         ["replica": .replica(replica), "partition": .text(state.name(partition))])

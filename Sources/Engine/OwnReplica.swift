@@ -45,6 +45,11 @@ package struct OwnReplica {
   /// A device has few memberships that stand. One more than these draws an id anew.
   static let restingLimit = 4
 
+  /// Now, or again where it rests.
+  func writes(under id: ReplicaID) -> Bool {
+    id == replica?.id || resting.contains { $0.noted.incarnation.id == id }
+  }
+
   var isRenewalDue: Bool { replica == nil || !causes.isEmpty }
 
   mutating func nextTimestamp(wallMilliseconds: Int64) -> HybridTimestamp {

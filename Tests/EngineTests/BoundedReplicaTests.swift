@@ -104,6 +104,69 @@ import Wire
     }
   }
 
+  /// It has written in both rooms, under an id each: that of the second is the present one. With whom it is linked.
+  private func turned() throws -> (EngineBench, SessionID) {
+    let bench = try bench()
+    try bench.nodes[1].write(own, Put("before"))
+    try tell(bench, bench.membership(of: bench.nodes[1].key.publicKey, label: "master", role: "master"))
+    try bench.nodes[1].write(room, Put("before"))
+    return (bench, bench.meet(1, 0))
+  }
+
+  /// The peer names more of the chain that the second node has in the room.
+  private func claim(_ bench: EngineBench, _ session: SessionID, in name: PartitionName) throws {
+    let replica = try #require(bench.nodes[1].accepted(name).entries.keys.first)
+    let vector = VersionVector([replica: ChainPosition(sequence: 9, tip: TipHash(high: 1, low: 2))])
+    bench.nodes[1].engine.turn([
+      .message(session, .have(PartitionVector(name: name, vector: vector)), byteCount: 10)
+    ])
+  }
+
+  @Test("whoever names more of what was written under an id that rests is waited for before it is gone on under")
+  func claimOnResting() throws {
+    let (bench, session) = try turned()
+    try claim(bench, session, in: own)
+    let (job, answer) = bench.nodes[1].job(own, [Put("after")])
+    bench.nodes[1].engine.turn([.write(job)])
+    #expect(answer.count == 0)
+    try bench.nodes[1].write(room, Put("meanwhile"))
+    bench.advance(OwnChainClaims.holdMilliseconds)
+    #expect(try answer.get().dot?.sequence == 2)
+  }
+
+  @Test("what waits for a claim waits on where the device goes on under another of its ids meanwhile")
+  func claimOverTurn() throws {
+    let (bench, session) = try turned()
+    try claim(bench, session, in: room)
+    let (job, answer) = bench.nodes[1].job(room, [Put("after")])
+    bench.nodes[1].engine.turn([.write(job)])
+    try bench.nodes[1].write(own, Put("meanwhile"))
+    bench.nodes[1].engine.turn([])
+    #expect(answer.count == 0)
+    bench.advance(OwnChainClaims.holdMilliseconds)
+    #expect(try answer.get().dot?.sequence == 2)
+    #expect(replicaCount(bench) == 2)
+  }
+
+  @Test("where a copy has gone on under an id that rests, this store goes on under none that it had")
+  func copyUnderResting() throws {
+    let (bench, session) = try turned()
+    bench.cut(session)
+    let copy = try bench.clone(1)
+    let known = bench.nodes[1].state.mesh.authority.replicas(of: bench.nodes[1].key.publicKey)
+    try bench.nodes[copy].write(own, Put("copy"))
+    for slot in [copy, 1] { bench.cut(bench.meet(slot, 0)) }
+    for name in [room, own] {
+      try bench.nodes[1].write(name, Put("after"))
+      #expect(try !known.contains(#require(bench.nodes[1].state.own.replica?.id)))
+      bench.clock.advance(OwnReplica.renewalMilliseconds)
+    }
+    for name in [room, own] {
+      let log = try #require(bench.nodes[1].state.mesh.partitions[bench.nodes[1].id(of: name)]?.log)
+      #expect(log.forkPoints.isEmpty)
+    }
+  }
+
   private func replicaCount(_ bench: EngineBench) -> Int {
     bench.nodes[1].state.mesh.authority.replicas(of: bench.nodes[1].key.publicKey).count
   }

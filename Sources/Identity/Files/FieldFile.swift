@@ -72,12 +72,7 @@ struct FieldFile: Equatable {
   }
 
   /// The values of a field that may stand any number of times.
-  func values<Parsed>(_ name: String, _ parse: (String) -> Parsed?) throws(Invalid) -> [Parsed] {
-    try fields.filter { $0.name == name }.map { field throws(Invalid) in
-      guard let parsed = parse(field.value) else { throw .field(name) }
-      return parsed
-    }
-  }
+  func values(_ name: String) -> [String] { fields.filter { $0.name == name }.map(\.value) }
 
   func value<Parsed>(_ name: String, _ parse: (String) -> Parsed?) throws(Invalid) -> Parsed {
     guard let parsed = parse(try value(name)) else { throw .field(name) }

@@ -139,8 +139,8 @@ extension Mesh {
     let log = ledger.partitions[partition]?.log
     var begun = 0
     for (replica, position) in item.vector.sorted {
-      if replica == step.surroundings.ownReplica, let session = sessions[id],
-        ownChainClaims.judge(position, own: log?.received[replica], of: partition, from: session, step)
+      if step.surroundings.isOwn(replica), let session = sessions[id],
+        ownChainClaims.judge(position, of: replica, own: log?.received[replica], of: partition, from: session, step)
       {
         pulls.askFirst(id, partition, &sessions, ledger, &step)
       }

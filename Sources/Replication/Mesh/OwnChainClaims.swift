@@ -7,6 +7,8 @@ package struct OwnChainClaims: Sendable {
   struct Claim: Sendable, Equatable {
     let session: SessionID
     let device: DeviceID
+    /// What it is about.
+    let replica: ReplicaID
     let since: MonotonicTime
   }
 
@@ -22,8 +24,6 @@ package struct OwnChainClaims: Sendable {
   /// The first claim of each partition: those that follow neither make its time longer nor are judged.
   private(set) var open: [PartitionID: Claim] = [:]
   private var distrusted: [DeviceID: MonotonicTime] = [:]
-  /// What they are about.
-  private var replica: ReplicaID?
 
   package init() {}
 
@@ -55,8 +55,9 @@ package struct OwnChainClaims: Sendable {
 
   /// Before anything is judged: claims about a chain that is not gone on with are void.
   mutating func look(at surroundings: Surroundings) {
-    if surroundings.isRenewalDue || surroundings.ownReplica != replica { settle() }
-    replica = surroundings.ownReplica
+    guard !open.isEmpty else { return }
+    guard !surroundings.isRenewalDue else { return settle() }
+    open = open.filter { surroundings.isOwn($0.value.replica) }
   }
 
   /// What they are about is here, or the chains are not gone on with: nothing is left to wait for.
@@ -86,22 +87,24 @@ package struct OwnChainClaims: Sendable {
 
   // MARK: What begins and ends them
 
-  /// A peer's word on a chain of this node's. Where it names more than was written here, or something else, the signed runs
+  /// A peer's word on a chain of this node's, which may rest. Where it names more than was written here, or something else, the signed runs
   /// are to be fetched from that peer at once. Answers whether own writes begin to wait for them.
   mutating func judge(
-    _ position: ChainPosition, own: ChainPosition?, of partition: PartitionID, from session: PeerSession, _ step: Step
+    _ position: ChainPosition, of replica: ReplicaID, own: ChainPosition?, of partition: PartitionID,
+    from session: PeerSession, _ step: Step
   ) -> Bool {
-    guard !step.surroundings.isRenewalDue,
+    guard step.surroundings.isOwn(replica), !step.surroundings.isRenewalDue,
       RenewalEvidence.isClaim(
         position, beyond: own?.sequence ?? 0, tip: own?.sequence == position.sequence ? own?.tip : position.tip)
     else { return false }
-    return add(Claim(session: session.id, device: session.device, since: step.now), of: partition)
+    let claim = Claim(session: session.id, device: session.device, replica: replica, since: step.now)
+    return add(claim, of: partition)
   }
 
-  /// A run under this node's own replica that it has not written: somebody else writes as it does, or it has lost what it
-  /// wrote. Its signature is checked.
+  /// A run under a replica of this node that it has not written: somebody else writes as it does, or it has lost what it wrote.
+  /// Of one that rests this speaks against all of its ids. Its signature is checked.
   mutating func found(_ run: DeliveredRun, _ name: PartitionName, _ step: inout Step) {
-    guard run.incoming.replica == step.surroundings.ownReplica else { return }
+    guard step.surroundings.isOwn(run.incoming.replica) else { return }
     settle()
     step.emit(.renewReplica(name))
   }
@@ -110,8 +113,8 @@ package struct OwnChainClaims: Sendable {
   /// did. To write on under that id would put other changes under the numbers by which the re-issues name their originals,
   /// and list elements would go by the names of those.
   mutating func foundReissue(_ run: RunSummary, _ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    guard let own = step.surroundings.ownReplica, run.replica != own, run.signer == ledger.device,
-      ledger.partitions[partition]?.log.isOfOtherHistory(run, of: own) == true
+    guard run.signer == ledger.device, let log = ledger.partitions[partition]?.log,
+      step.surroundings.ownReplicas.contains(where: { run.replica != $0 && log.isOfOtherHistory(run, of: $0) })
     else { return }
     settle()
     step.emit(.renewReplica(run.partition))

@@ -5,6 +5,8 @@ package struct Surroundings: Sendable {
   package let wallMilliseconds: Int64
   /// Own replica, of which no peer can show more than is here.
   package let ownReplica: ReplicaID?
+  /// Own ones that rest and may be gone on under again: nor can anybody of these. A few.
+  package let restingReplicas: [ReplicaID]
   /// The next own change stands under a new replica id: what peers say of the present one asks for nothing.
   package let isRenewalDue: Bool
   /// Payloads of which pieces are here. A pull names them, so that a cut costs no more than a piece.
@@ -15,13 +17,20 @@ package struct Surroundings: Sendable {
   package let knowsDamage: Bool
 
   package init(
-    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil, isRenewalDue: Bool = false,
+    now: MonotonicTime, wallMilliseconds: Int64 = 0, ownReplica: ReplicaID? = nil,
+    restingReplicas: [ReplicaID] = [], isRenewalDue: Bool = false,
     staged: StagedPayloads = StagedPayloads(), damaged: [PartitionID: Set<ReplicaID>] = [:], knowsDamage: Bool = true
   ) {
     (self.now, self.wallMilliseconds) = (now, wallMilliseconds)
-    (self.ownReplica, self.isRenewalDue, self.staged) = (ownReplica, isRenewalDue, staged)
+    (self.ownReplica, self.restingReplicas) = (ownReplica, restingReplicas)
+    (self.isRenewalDue, self.staged) = (isRenewalDue, staged)
     (self.damaged, self.knowsDamage) = (damaged, knowsDamage)
   }
+
+  /// Under these this node writes, now or again.
+  var ownReplicas: [ReplicaID] { (ownReplica.map { [$0] } ?? []) + restingReplicas }
+
+  func isOwn(_ replica: ReplicaID) -> Bool { replica == ownReplica || restingReplicas.contains(replica) }
 }
 
 /// One event's working set.

@@ -2,6 +2,7 @@ import Foundation
 import Identity
 import Replication
 import Synchronization
+import TestSupport
 import Testing
 import Wire
 
@@ -56,7 +57,9 @@ final class BenchNode {
     var options = EngineOptions(instance: UUIDValue(high: bench.random.next(), low: bench.random.next()))
     change(&options)
     let ports = EnginePorts(
-      store: store, mark: mark, clock: bench.clock, links: links, journal: journal, feed: feed, random: bench.random)
+      store: store, mark: mark, clock: bench.clock, links: links, journal: journal, feed: feed,
+      // A stream of its own: what comes next on the bench's is drawn by the next node.
+      random: SplitMix64(seed: bench.random.next()))
     engine = try NodeEngine(identity, options, ports)
   }
 

@@ -58,7 +58,8 @@ import Testing
     func at(_ milliseconds: UInt64) -> MonotonicTime { MonotonicTime(milliseconds: milliseconds) }
     let said: [(UInt64, DeviceID, UInt64)] = [(1, liar, 0), (2, liar, 1_500), (3, other, 1_500), (4, liar, 0)]
     for (number, device, since) in said {
-      let claim = OwnChainClaims.Claim(session: SessionID(rawValue: number), device: device, since: at(since))
+      let claim = OwnChainClaims.Claim(
+        session: SessionID(rawValue: number), device: device, replica: ReplicaID(high: 1, low: 1), since: at(since))
       _ = claims.add(claim, of: partition(number))
     }
     #expect(claims.takeLapsed(at(2_000)).map(\.session.rawValue) == [1])
@@ -117,7 +118,8 @@ import Testing
       let device = DeviceID(Digest(words: (UInt64(number), 0, 0, 1)))
       return (
         OwnChainClaims.Claim(
-          session: SessionID(rawValue: UInt64(number)), device: device, since: MonotonicTime(milliseconds: now)),
+          session: SessionID(rawValue: UInt64(number)), device: device, replica: ReplicaID(high: 1, low: 1),
+          since: MonotonicTime(milliseconds: now)),
         PartitionID(Digest(words: (UInt64(number), 0, 0, 2)))
       )
     }
