@@ -31,7 +31,7 @@ struct BackendCheck: Check {
     _ id: PartitionID, _ name: PartitionName, _ node: SimulatedNode, _ ledger: ModelLedger
   ) -> PartitionVerdict? {
     let book = node.directory.book
-    guard !lacksStatement(of: name, in: ledger, node) else { return nil }
+    guard !lacksStatement(of: name, in: ledger, book) else { return nil }
     let chains = ledger.chains.filter { $0.partition == id }
     guard chains.allSatisfy({ book.reaches(ledger.highest(of: $0), of: $0.replica, in: id) }) else { return nil }
     let verdict = verdict(node, id, name)

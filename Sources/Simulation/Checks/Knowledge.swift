@@ -115,9 +115,9 @@ final class Knowledge {
   }
 
   /// The node need not have these: its own push them out (C26).
-  func isNothing(_ lacking: [Statement], at node: SimulatedNode) -> Bool {
+  func isNothing(_ lacking: [Statement], beside book: NodeBook) -> Bool {
     guard !lacking.isEmpty else { return true }
-    return set(of: lacking + node.directory.book.statements.values).isDisjoint(with: lacking.map(\.id))
+    return set(of: lacking + book.statements.values).isDisjoint(with: lacking.map(\.id))
   }
 
   /// What the statements that a node stores say.

@@ -42,7 +42,7 @@ struct OpeningCheck: Check {
     for encoded in stored where !known.holds(encoded) { commits.learn(encoded, node) }
     for statement in missing { node.directory.book.statements[statement.id] = nil }
     // The last commit may have pushed some out.
-    guard !self.known.isNothing(missing, at: node) else { return }
+    guard !self.known.isNothing(missing, beside: node.directory.book) else { return }
     world.violate("I15", "node \(node.slot) starts without a statement that it had committed")
   }
 

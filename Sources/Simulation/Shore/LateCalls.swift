@@ -2,7 +2,15 @@ import Forwarding
 
 /// Batches that reached a server which hung: it carries them out when whoever sent them has given up, or was killed.
 struct LateCalls {
-  private(set) var calls: [(due: UInt64, batch: LedgerBatch, node: SimulatedNode)] = []
+  struct Call {
+    fileprivate(set) var due: UInt64
+    let batch: LedgerBatch
+    let node: SimulatedNode
+    /// What the node held when it sent the batch. A store that goes back meanwhile takes nothing from what was said.
+    let book: NodeBook
+  }
+
+  private(set) var calls: [Call] = []
   private var random: SimulationRandom
 
   static let percent = 50
@@ -17,12 +25,12 @@ struct LateCalls {
   /// Whether a lost call is one of them.
   mutating func keep(_ batch: LedgerBatch, by node: SimulatedNode, at now: UInt64) -> Bool {
     guard calls.count < LateCalls.limit, random.chance(LateCalls.percent) else { return false }
-    calls.append((now + random.between(1...1_500), batch, node))
+    calls.append(Call(due: now + random.between(1...1_500), batch: batch, node: node, book: node.directory.book))
     return true
   }
 
   /// Those that are due, in the order in which they were sent.
-  mutating func take(at now: UInt64) -> [(due: UInt64, batch: LedgerBatch, node: SimulatedNode)] {
+  mutating func take(at now: UInt64) -> [Call] {
     defer { calls.removeAll { $0.due <= now } }
     return calls.filter { $0.due <= now }
   }

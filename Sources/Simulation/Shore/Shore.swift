@@ -65,14 +65,17 @@ final class Shore {
     return true
   }
 
-  func append(_ batch: LedgerBatch, by node: SimulatedNode) throws(BackendProblem) -> AppendOutcome {
+  /// - Parameter book: what the node held when it sent the batch; nil: it does so now.
+  func append(
+    _ batch: LedgerBatch, by node: SimulatedNode, holding book: NodeBook? = nil
+  ) throws(BackendProblem) -> AppendOutcome {
     let (relay, earlier, before) = (node.key.device, ledger, ledger.changeCount)
     var outcome = try append(batch, of: relay)
     world.count(.forwarded)
     if !batch.runs.isEmpty, ledger.changeCount == before { world.count(.forwardedAgain) }
     // Somebody on the way says it twice.
     if world.isTroubled, random.chance(plan.lossesOf100) { outcome = try append(batch, of: relay) }
-    world.oracle.shore.words.check(earlier, ledger, by: node)
+    world.oracle.shore.words.check(earlier, ledger, by: node, holding: book ?? node.directory.book)
     cutIfDue()
     if batch.documents.contains(where: { $0.refusal != nil }) { world.count(.deadLetter) }
     if !outcome.staleMarks.isEmpty || !outcome.staleDocuments.isEmpty || !outcome.staleRanges.isEmpty {
@@ -141,7 +144,7 @@ final class Shore {
     for call in late.take(at: world.clock) {
       world.note("a call of relay \(call.node.slot) comes late")
       // What it is told, nobody hears.
-      _ = try? append(call.batch, by: call.node)
+      _ = try? append(call.batch, by: call.node, holding: call.book)
     }
   }
 
