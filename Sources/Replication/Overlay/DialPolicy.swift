@@ -219,10 +219,14 @@ extension DialPolicy {
     package let nextAttempt: MonotonicTime
   }
 
+  /// Names that discovery reports of devices with a session.
+  package var linkedInstances: Set<Text> {
+    Set(candidates.values.lazy.filter { $0.device.map { links[$0] != nil } ?? false }.compactMap(\.instance))
+  }
+
   /// In order of addresses.
   package var entries: [Entry] {
-    let known = candidates.values.filter { $0.device.map { links[$0] != nil } ?? false }
-    let connectedInstances = Set(known.compactMap(\.instance))
+    let connectedInstances = linkedInstances
     return candidates.sorted { $0.key < $1.key }.map { address, candidate in
       Entry(
         address: address, instance: candidate.instance, device: candidate.device,

@@ -10,15 +10,27 @@ final class NodeDiscovery: Sendable {
   private let port: UInt16
   private let discovery: Discovery?
   private let advertisedAt: Mutex<MonotonicTime>
+  private let settling: Mutex<Settling>
   private let intake: DiscoveryIntake
 
   /// How long one random name is announced (X15).
   private static let advertisementMilliseconds: UInt64 = 24 * 3_600 * 1_000
 
+  /// What the responder was told of whose names need not be looked up soon.
+  private struct Settling {
+    var at: MonotonicTime
+    var names: Set<String> = []
+  }
+
+  /// A look at all links costs more than a turn may.
+  private static let settlingMilliseconds: UInt64 = 1_000
+
   init(fleet: FleetID, port: UInt16, isUsed: Bool, inbox: Inbox, log: NodeLog) {
     (self.fleet, self.port) = (fleet, port)
     intake = DiscoveryIntake(fleet: fleet, inbox: inbox)
-    advertisedAt = Mutex(ElapsedClock.now())
+    let now = ElapsedClock.now()
+    advertisedAt = Mutex(now)
+    settling = Mutex(Settling(at: now))
     guard isUsed else {
       intake.state.withLock { $0.responder = .disabled }
       discovery = nil
@@ -38,15 +50,29 @@ final class NodeDiscovery: Sendable {
 
   func stop() { discovery?.stop() }
 
-  /// Goes over to another name once a day.
-  func refresh() {
+  /// Goes over to another name once a day, and has the names of linked devices looked up seldom.
+  ///
+  /// - Parameter linked: asked for once a second at the most.
+  func refresh(linked: () -> Set<Text>) {
     let now = ElapsedClock.now()
+    settle(now, linked)
     let isDue = advertisedAt.withLock { at in
       guard now.millisecondsSince(at) > NodeDiscovery.advertisementMilliseconds else { return false }
       at = now
       return true
     }
     if isDue { discovery?.advertise(NodeDiscovery.advertisement(fleet, port)) }
+  }
+
+  private func settle(_ now: MonotonicTime, _ linked: () -> Set<Text>) {
+    settling.withLock { settling in
+      guard now.millisecondsSince(settling.at) >= NodeDiscovery.settlingMilliseconds else { return }
+      settling.at = now
+      let names = Set(linked().map(\.string))
+      guard names != settling.names else { return }
+      settling.names = names
+      discovery?.settle(names)
+    }
   }
 
   private static func advertisement(_ fleet: FleetID, _ port: UInt16) -> Advertisement? {

@@ -124,7 +124,7 @@ final class RunningEngine {
       noteCondition()
       if board.isDue { board.publish(EngineView(engine, judgesWipe: true), judgesWipe: true) }
       noteDescriptors()
-      started.discovery.refresh()
+      started.discovery.refresh { engine.links.policy.linkedInstances }
       keeper.look()
     }
     finish()

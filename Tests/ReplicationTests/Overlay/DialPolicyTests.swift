@@ -126,6 +126,19 @@ import TestSupport
     #expect(dials <= 2)
   }
 
+  @Test("the names of linked devices are told apart from those of others, by whichever end the link was made")
+  func linkedInstances() {
+    var world = World()
+    for (name, number) in [("x", 1), ("y", 2), ("z", 3)] as [(Text, UInt32)] { _ = world.find(name, [number]) }
+    #expect(world.policy.linkedInstances.isEmpty)
+    _ = world.handle(.identified(Self.address(1), Self.device(1)))
+    _ = world.handle(.connected(Self.device(1), outgoing: true))
+    _ = world.handle(.connected(Self.device(2), outgoing: false, listening: Self.address(2)))
+    #expect(world.policy.linkedInstances == ["x", "y"])
+    _ = world.handle(.disconnected(Self.device(1)))
+    #expect(world.policy.linkedInstances == ["y"])
+  }
+
   @Test("a connected device's addresses are not dialled, and soon after it is gone one is")
   func connected() {
     var world = World()
