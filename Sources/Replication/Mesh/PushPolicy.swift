@@ -3,7 +3,7 @@
 ///
 /// Everybody in scope hears of it. Own runs go to all at once. What came from elsewhere is left to who brought it, or wrote
 /// it, where the peer is linked with him, as it says, and else to the one that is nearest to the peer of those who are linked with both.
-/// What the peer wants from this node goes on at once. Otherwise it waits a little, for others may pass it on as well (without that every
+/// Otherwise it waits a little, for others may pass it on as well (without that every
 /// node of a LAN would send every run to every other), and longer where he has just come and was ahead, for then the
 /// peer is likely to link with him as well.
 enum PushPolicy {
@@ -33,7 +33,7 @@ enum PushPolicy {
   enum Runs: Equatable {
     case none
     /// The peer lacks nothing before them: they go out from memory.
-    case now([LoggedRun])
+    case now
     /// With what else the peer lacks, from the log.
     case fromLog
     case relayed(at: MonotonicTime)
@@ -47,50 +47,24 @@ enum PushPolicy {
     let isOpen = session.live?.streams[partition]?.outgoing.number != nil
     let announcement = announcement(committed, session, isOpen: isOpen, step)
     guard session.id != committed.source, isOpen else { return Push(announcement: announcement, runs: .none) }
-    guard committed.source == nil else { return passing(committed, to: session, own, announcement, step) }
-    let runs: Runs = goNext(committed.runs, of: partition, to: session) ? .now(committed.runs) : .fromLog
-    return Push(announcement: announcement, runs: runs)
-  }
-
-  /// Of what came from elsewhere: what others bring is left to them, and what the peer wants from here alone goes on at once.
-  private static func passing(
-    _ committed: CommittedRuns, to session: PeerSession, _ own: DeviceMark, _ announcement: Announcement, _ step: Step
-  ) -> Push {
-    let due = relayDue(committed, session, step)
-    let lacked = session.lacked(of: committed.runs, in: committed.partition)
-    let left = left(of: lacked, committed, to: session, own)
-    var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
-    let leftCount = left.reduce(0) { $0 + $1.runs.count }
-    guard leftCount < lacked.count else { return push }
-    let wanted = wanted(from: lacked, committed, by: session)
-    let isMeeting = meetingEnd(committed, step) != nil
-    if !isMeeting, wanted.count + leftCount == lacked.count, goNext(wanted, of: committed.partition, to: session) {
-      push.runs = .now(wanted)
-    } else if session.live?.relays[committed.partition] == nil {
-      push.runs = .relayed(at: due)
-    } else if isMeeting {
+    let isRelayed = session.live?.relays[partition] != nil
+    guard committed.source == nil else {
+      let due = relayDue(committed, session, step)
+      let lacked = session.lacked(of: committed.runs, in: partition)
+      let left = left(of: lacked, committed, to: session, own)
+      var push = Push(announcement: announcement, runs: .none, left: left, elseAt: due)
+      guard left.reduce(0, { $0 + $1.runs.count }) < lacked.count else { return push }
       // What waits already keeps its time, but for more that comes with a meeting.
-      push.runs = .postponed(until: due)
+      let isMeeting = meetingEnd(committed, step) != nil
+      push.runs = !isRelayed ? .relayed(at: due) : isMeeting ? .postponed(until: due) : .none
+      return push
     }
-    return push
-  }
-
-  /// Of chains that the peer wants from this node, whoever else may bring them, those that count.
-  private static func wanted(
-    from lacked: [LoggedRun], _ committed: CommittedRuns, by session: PeerSession
-  ) -> [LoggedRun] {
-    guard let choices = session.live?.choices else { return [] }
-    return lacked.filter {
-      choices.isEager($0.replica, in: committed.partition) && $0.last <= committed.offered.sequence(of: $0.replica)
-    }
-  }
-
-  /// Nothing that the peer lacks is before them: they go out from memory.
-  private static func goNext(_ runs: [LoggedRun], of partition: PartitionID, to session: PeerSession) -> Bool {
-    guard session.isWritable, session.live?.relays[partition] == nil else { return false }
-    return session.live?.streams.look(at: partition) { stream in
-      !stream.outgoing.isBusy && stream.isFollowed(by: runs) && session.isItsTurn(partition, stream.name)
-    } == true
+    let isNext =
+      session.isWritable && !isRelayed
+      && session.live?.streams.look(at: partition) { stream in
+        !stream.outgoing.isBusy && stream.isFollowed(by: committed.runs) && session.isItsTurn(partition, stream.name)
+      } == true
+    return Push(announcement: announcement, runs: isNext ? .now : .fromLog)
   }
 
   /// By chain: as the peer has chosen, and where it has not by who brought them here.
@@ -180,7 +154,7 @@ extension PeerSession {
     }
     switch push.runs {
     case .none: break
-    case .now(let runs): send(runs[...], partition, ledger, &step)
+    case .now: send(committed.runs[...], partition, ledger, &step)
     case .fromLog: pump(partition, ledger, &step)
     case .relayed(let due): live?.relays.begin(partition, at: due)
     case .postponed(let due): live?.relays.postpone(partition, until: due)

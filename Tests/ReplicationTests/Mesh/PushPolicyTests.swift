@@ -29,13 +29,11 @@ struct PushPolicyTests {
   }
 
   private func push(
-    _ runs: [LoggedRun], from source: SessionID?, by bringer: CommittedRuns.Bringer? = nil, to session: PeerSession,
-    counting: UInt64 = 2
+    _ runs: [LoggedRun], from source: SessionID?, by bringer: CommittedRuns.Bringer? = nil, to session: PeerSession
   ) throws -> PushPolicy.Push {
     let name = try PartitionName("agency=x")
-    let trunk = ChainTrunk(sequence: counting, hash: .zero, documents: .any)
     let log = PartitionLog(
-      restoring: PartitionLog.Snapshot(trunks: [replica: trunk]), name, root: PublicKey(.zero)
+      name, authority: Authority(root: PublicKey(.zero), statements: [], hash: FakeCryptography.hash)
     ) {
       _ in .zero
     }
@@ -48,7 +46,7 @@ struct PushPolicyTests {
   @Test("own runs go out from memory where the peer lacks nothing before them, and otherwise from the log")
   func own() throws {
     let next = try push([run(2)], from: nil, to: session(known: 1))
-    #expect(next.runs == .now([run(2)]) && next.announcement == .none)
+    #expect(next.runs == .now && next.announcement == .none)
     #expect(try push([run(2)], from: nil, to: session(known: 0)).runs == .fromLog)
     var full = try session(known: 1)
     full.isWritable = false
@@ -72,39 +70,6 @@ struct PushPolicyTests {
     var waiting = try session(known: 1)
     waiting.live?.relays.begin(partition, at: now)
     #expect(try push([run(2)], from: other, to: waiting).runs == .none, "they go with those that wait")
-  }
-
-  private func wanting(known: UInt64 = 1) throws -> PeerSession {
-    var session = try session(known: known)
-    let choice = PushChoice(try PartitionName("agency=x"), eager: [replica])
-    _ = session.live?.choices.hear(choice, of: partition) { _ in true }
-    return session
-  }
-
-  @Test("what the peer wants from here goes on at once, where all that it lacks is that, follows, and counts")
-  func wanted() throws {
-    let (source, due) = (SessionID(rawValue: 2), now.advanced(byMilliseconds: MeshConfiguration().relayMilliseconds))
-    #expect(try push([run(2)], from: source, to: wanting()).runs == .now([run(2)]))
-    #expect(try push([run(2)], from: source, to: wanting(known: 0)).runs == .relayed(at: due), "something is before")
-    #expect(try push([run(2)], from: source, to: wanting(), counting: 1).runs == .relayed(at: due))
-    let other = LoggedRun(
-      replica: ReplicaID(high: 2, low: 2), first: 1, last: 1, hashBefore: .zero, context: VersionVector(), encoded: [])
-    #expect(try push([run(2), other], from: source, to: wanting()).runs == .relayed(at: due))
-    var waiting = try wanting()
-    waiting.live?.relays.begin(partition, at: now)
-    #expect(try push([run(2)], from: source, to: waiting).runs == .none)
-    var full = try wanting()
-    full.isWritable = false
-    #expect(try push([run(2)], from: source, to: full).runs == .relayed(at: due))
-  }
-
-  @Test("of what comes with a meeting nothing goes on before its end, whoever wants it")
-  func wantedOfMeeting() throws {
-    let bringer = CommittedRuns.Bringer(device: DeviceMark(word: 7), authors: [], linked: [], aheadSince: now)
-    var session = try wanting()
-    session.sparing = CopySparing()
-    let end = now.advanced(byMilliseconds: MeshConfiguration().meetingMilliseconds)
-    #expect(try push([run(2)], from: SessionID(rawValue: 2), by: bringer, to: session).runs == .relayed(at: end))
   }
 
   @Test("what waits to be passed on waits longer where more of a meeting comes behind it")
