@@ -176,6 +176,7 @@ struct CommitCheck: Check {
 
   private mutating func declared(_ declaration: Statement.ReplicaDeclaration, by node: SimulatedNode) {
     drawn[declaration.replica] = Drawn(slot: node.slot, membership: declaration.membership)
+    known.noteDrawn(by: node)
     guard let last = lastWritten[node.slot].flatMap({ drawn[$0]?.membership }) else { return }
     let hasCause = world.report.faults.contains { CommitCheck.causes.contains($0.key) && $0.value > 0 }
     guard last == declaration.membership, !hasCause, node.isHonest else { return }

@@ -137,6 +137,8 @@ struct ConductCheck: Check {
     switch refused.error as? EngineError {
     case .notPermitted where node.isJudged && known.mayWrite(node, job.partition) && process.mightWrite(job.partition):
       world.violate("refusal", "node \(node.slot) may write to \(job.partition.text.string): \(refused.reason)")
+    case .otherMembershipLately where !known.hasDrawnLately(node), .renewedLately where !known.hasDrawnLately(node):
+      world.violate("refusal", "node \(node.slot) has drawn no replica id in this minute: \(refused.reason)")
     case .ownRunNotTaken, .malformedChange, .payloadNotThere, .payloadSpoiled, .noFleet:
       world.violate("refusal", "node \(node.slot): \(refused.reason)")
     default: break

@@ -19,6 +19,8 @@ final class Knowledge {
   /// A right was narrowed: what counted may fall.
   private(set) var wasNarrowed = false
   /// Devices that were ended, and those of them that are in other hands.
+  /// When each node had drawn a replica id last.
+  private var drawnAt: [Int: UInt64] = [:]
   private(set) var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
   private var rights: [Set<Digest>: JudgedRights] = [:]
   private var verdicts = VerdictShelf()
@@ -140,6 +142,17 @@ final class Knowledge {
       }
     }
   }
+
+  // MARK: Replica ids
+
+  func noteDrawn(by node: SimulatedNode) { drawnAt[node.slot] = world.clock }
+
+  /// Within that an id for another membership's right is not drawn yet, and not after it.
+  func hasDrawnLately(_ node: SimulatedNode) -> Bool {
+    drawnAt[node.slot].map { world.clock - $0 <= Knowledge.drawnMilliseconds } ?? false
+  }
+
+  private static let drawnMilliseconds: UInt64 = 60_000
 
   // MARK: Who holds what together
 
