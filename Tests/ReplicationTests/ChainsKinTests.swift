@@ -203,6 +203,33 @@ struct ChainsKinTests {
     }
   }
 
+  @Test("a list element of what two branches share keeps its name though that is held, and is seen when that counts")
+  func sharedIsHeld() throws {
+    // By the first membership the device may not write here.
+    var book = AuthorityTests.Book()
+    book.say(.rule(Statement.Rule(key: "agency")))
+    for (replica, agency) in [("d0.1", "B"), ("d0.2", "A")] as [(String, Text)] {
+      book.declare(replica, under: book.member("d0", agency: agency), by: "d0")
+    }
+    var keeper = keeper(book)
+    for run in [
+      run("d0.1", 1, after: nil, 10), run("d0.1", 2, after: 10, 15), run("d0.1", 2, after: 10, 20),
+    ] { try keeper.learn(run) }
+    let replica = Named.replica("d0.1")
+    #expect(keeper.log.accepted.sequence(of: replica) == 0)
+    #expect(keeper.log.lostChanges { _ in true }.map(\.hash) == [digest(20)])
+    let lost = LostChange(dot: dot("d0.1", 2), hash: digest(20), writes: [edit(dot("d0.1", 1))])
+    let issued = keeper.log.reissue([lost], of: VersionVector(), as: dot("d0.2", 1), after: VersionVector())
+    #expect(issued?.writes == [[edit(dot("d0.1", 1))]])
+    #expect(issued?.context == VersionVector([replica: position(1, 10)]))
+
+    try keeper.learn(run("d0.2", 1, after: nil, 40, of: (2, 20)))
+    book.grant(.write, to: .role("officer"), on: "agency=A")
+    try keeper.adopt(book.authority)
+    #expect(keeper.log.accepted.sequence(of: replica) == 2)
+    #expect(seen(keeper.log, ["d0.1": position(1, 10)], dot("d0.1", 1), by: dot("d0.2", 1)))
+  }
+
   @Test("the list element of a lost re-issue goes by its original where that counts, and the context names that")
   func originalCounts() throws {
     var keeper = keeper()

@@ -57,6 +57,14 @@ import Testing
     #expect(report.violations.isEmpty, "\(report.violations)")
   }
 
+  @Test("worlds in which an invariant was once broken, all with relays", arguments: [30155] as [UInt64])
+  func brokenOnceWithRelays(seed: UInt64) {
+    var options = SimulationOptions()
+    options.hasRelays = true
+    let report = SimulationRun(seed: seed, options).run()
+    #expect(report.violations.isEmpty, "\(report.violations)")
+  }
+
   @Test("one seed leaves one trace", arguments: [3, 77] as [UInt64])
   func deterministic(seed: UInt64) {
     let first = SimulationRun(seed: seed, options(usesDisk: nil)).run()

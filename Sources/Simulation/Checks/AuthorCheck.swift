@@ -82,27 +82,35 @@ struct AuthorCheck: Check {
   }
 
   /// M4, C22: list elements that the lost branch inserted go by the dots of their re-issues.
+  ///
+  /// What it shares with the branch that counts is not lost and not issued again, also where it is held there, above a limit:
+  /// a device may have lost the right by which it wrote, and issue again by another. Its elements go by their own dots then,
+  /// for whenever it comes to count; there is no other name for them.
   private func checkNames(
     in change: ObservedChange, of run: KnownRun, issuing origin: ChangeOrigin, by node: SimulatedNode
   ) {
-    guard let original = self.change(origin, run.partition, node) else { return }
+    guard let original = self.change(origin, run.partition, node),
+      let name = node.directory.book.partitions[run.partition]?.name
+    else { return }
     let (before, after) = (AuthorCheck.elements(of: original.writes), AuthorCheck.elements(of: change.writes))
     guard before.count == after.count else {
       return world.violate("C22", "node \(node.slot) issues \(origin.dot) again as another write")
     }
+    let acceptance = verdict(node, run.partition, name).acceptance
     for element in before where element.dot.replica == origin.dot.replica {
       let old = element.dot
       // Where two stand at one position their order is that of their dots, and may be another under other dots.
       let renamed = after.filter { $0.position == element.position }.map(\.dot)
-      guard let meant = ancestor(of: origin, at: old.sequence, run.partition, node), !isAccepted(meant, old, run, node)
-      else { continue }
+      guard let meant = ancestor(of: origin, at: old.sequence, run.partition, node) else { continue }
       let first = self.change(ChangeOrigin(dot: old, hash: meant), run.partition, node)?.origin
       let origins = [ChangeOrigin(dot: old, hash: meant), first].compactMap { $0 }
       let isRight = renamed.contains { new in
-        changes(at: new, run.partition, node).contains { change in
-          change.origin.map(origins.contains) ?? false
-            || origins.contains(ChangeOrigin(dot: new, hash: change.hash)) && isAccepted(change.hash, new, run, node)
-        }
+        new == old && acceptance.isOnPath(meant, at: old)
+          || changes(at: new, run.partition, node).contains { change in
+            change.origin.map(origins.contains) ?? false
+              || origins.contains(ChangeOrigin(dot: new, hash: change.hash))
+                && acceptance.sight.hasAccepted(change.hash, at: new)
+          }
       }
       guard !isRight else { continue }
       let names = renamed.map { "\($0)" }.joined(separator: " or ")
@@ -120,10 +128,5 @@ struct AuthorCheck: Check {
   /// On whatever branches.
   private func changes(at dot: Dot, _ partition: PartitionID, _ node: SimulatedNode) -> [ObservedChange] {
     node.directory.book.partitions[partition]?.runs[dot.replica]?.compactMap { $0.change(at: dot.sequence) } ?? []
-  }
-
-  private func isAccepted(_ hash: Digest, _ dot: Dot, _ run: KnownRun, _ node: SimulatedNode) -> Bool {
-    guard let name = node.directory.book.partitions[run.partition]?.name else { return false }
-    return verdict(node, run.partition, name).acceptance.sight.hasAccepted(hash, at: dot)
   }
 }

@@ -22,6 +22,8 @@ package struct NaiveAcceptance: Sendable {
   package let forkPoints: [ReplicaID: UInt64]
   /// C5: what proves each fork.
   package let forks: Set<ForkProof>
+  /// C6: hashes of each chosen branch from the first change on, as far as headers are known, whatever of them counts.
+  private let paths: [ReplicaID: [Digest]]
   /// C22: the accepted changes that have effect.
   package let effective: Set<Named>
   /// C23.
@@ -36,6 +38,12 @@ package struct NaiveAcceptance: Sendable {
     held.contains { [first = run.changes.first?.hash] held in
       held.hash == first && (held.reason == .aboveEnd || held.reason == .aboveLimit)
     }
+  }
+
+  /// C6: is it on the branch that is chosen here, whether it counts or is held there?
+  func isOnPath(_ hash: Digest, at dot: Dot) -> Bool {
+    let path = paths[dot.replica] ?? []
+    return dot.sequence > 0 && dot.sequence <= UInt64(path.count) && path[Int(dot.sequence) - 1] == hash
   }
 
   /// - Parameter genesis: the hash before the first change of a replica in this partition.
@@ -62,6 +70,7 @@ package struct NaiveAcceptance: Sendable {
     }
     forkPoints = each(\.forkPoint)
     forks = Set(lines.flatMap(\.forks))
+    paths = each { $0.branch.map(\.hash) }
 
     let counting = NaiveEffects.counting(in: lines)
     effective = NaiveEffects.effective(counting, rights)
