@@ -112,6 +112,25 @@ package struct DamagedLog: StoreFailure, CustomStringConvertible {
   }
 }
 
+extension DamagedLog {
+  /// What came up with a stored run, as a failure that names it.
+  static func failure(_ error: any Error, of run: DamagedRun?) -> any StoreFailure {
+    if let failure = error as? any StoreFailure { return failure }
+    guard let run else { return DamagedLog("\(error)") }
+    return UndecodedRun(run: run, reason: "\(error)")
+  }
+}
+
+/// A stored run that does not decode, though no sum tells that it is not as it was written: rows of early stores have none.
+struct UndecodedRun: StoreFailure, CustomStringConvertible {
+  let run: DamagedRun
+  let reason: String
+  var isFatal: Bool { true }
+  var isOfOneRow: Bool { true }
+  var runAtFault: DamagedRun? { run }
+  var description: String { "\(run): \(reason)" }
+}
+
 /// A payload that travelled apart from its run is not here as it was written.
 struct DamagedPayload: StoreFailure, CustomStringConvertible {
   let run: DamagedRun

@@ -124,7 +124,7 @@ extension StoreReading where Self: ~Copyable {
     try requireIntact(rows, sum: 12)
     let base = try rows.optionalInteger(4).map { arrival throws(StoreError) in try fullContext(at: arrival) }
     guard let context = StoredContext.decode(rows.bytes(5), onto: base ?? VersionVector()) else {
-      throw .damagedLog("the context of run \(rows.integer(0))")
+      throw .damagedRun(try run(at: rows, sum: 12))
     }
     let (first, last) = (UInt64(clamping: rows.integer(2)), UInt64(clamping: rows.integer(3)))
     guard first > 0, first <= last, last - first < UInt64(Run.changeLimit) else {

@@ -124,7 +124,7 @@ extension StoreReading where Self: ~Copyable {
   private func scrub(_ rows: PreparedStatement, _ scrubbed: inout ScrubbedRuns) throws(StoreError) {
     scrubbed.byteCount += rows.byteCount(5) + rows.byteCount(6)
     let (arrival, base) = (rows.integer(0), rows.optionalInteger(4))
-    let isRow = isIntact(rows, sum: 7)
+    let isRow = isIntact(rows, sum: 7) && (rows.optionalInteger(7) != nil || beginsAsRun(rows.bytes(6)))
     let isAlone = isRow ? try hasIntactPayload(rows, &scrubbed) : false
     if !isAlone, try !isIndexed(arrival, of: rows.integer(1), endingAt: rows.integer(3)) {
       scrubbed.misplacedCount += 1
@@ -192,7 +192,7 @@ extension StoreReading where Self: ~Copyable {
       }
       let start = rows.optionalInteger(4) == nil ? VersionVector() : base?.context ?? VersionVector()
       guard let context = StoredContext.decode(rows.bytes(5), onto: start) else {
-        throw .damagedLog("the context of run \(rows.integer(0))")
+        throw .damagedRun(try run(at: rows, sum: 7))
       }
       found.append(
         StoredRun(
@@ -218,7 +218,10 @@ extension StoreReading where Self: ~Copyable {
     return found.value == sum
   }
 
-  private func run(at rows: PreparedStatement, sum column: Int32) throws(StoreError) -> DamagedRun {
+  /// Nothing else tells whether a row without a sum is as it was written.
+  private func beginsAsRun(_ body: [UInt8]) -> Bool { (try? RunCodec.hashBefore(of: body[...])) != nil }
+
+  func run(at rows: PreparedStatement, sum column: Int32) throws(StoreError) -> DamagedRun {
     var first = rows.integer(2)
     // Its number may be all that is damaged: the body begins with it as well.
     if let beginning = try? RunCodec.beginning(of: rows.bytes(6)[...]),
@@ -250,9 +253,7 @@ extension StoreReading where Self: ~Copyable {
     try rows.bind(1, arrival)
     guard try rows.step() else { throw .damagedLog("the context of run \(arrival), to which others refer") }
     try requireIntact(rows, sum: 7)
-    guard let context = StoredContext.decode(rows.bytes(5)) else {
-      throw .damagedLog("the context of run \(arrival), to which others refer")
-    }
+    guard let context = StoredContext.decode(rows.bytes(5)) else { throw .damagedRun(try run(at: rows, sum: 7)) }
     numbers.remember(context, at: arrival)
     return context
   }

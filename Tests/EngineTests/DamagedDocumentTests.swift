@@ -42,6 +42,17 @@ import Testing
     #expect(node.state.quarantine.mendedCount == whole.count * 8 && node.engine.failure == nil)
   }
 
+  @Test("the run that keeps a document from being made anew is named, also in a row without a sum")
+  func namedRun() throws {
+    let node = try EngineBench().nodes[0]
+    for id in ["a", "b"] as [Text] { try node.write(room, Put(id)) }
+    let replica = try #require(node.state.own.replica).id
+    try node.overwrite("b", with: [0xff])
+    try node.cutShort(room, replica) { $0.last == 2 }
+    #expect(!node.engine.mend([key("b")], in: node.id(of: room)))
+    #expect(node.state.damagedRuns.count == 1 && node.state.quarantine.holds(key("b"), in: node.id(of: room)))
+  }
+
   @Test("an own edit of a damaged document goes on from what the log has of it")
   func ownEdit() throws {
     let bench = try EngineBench(2)

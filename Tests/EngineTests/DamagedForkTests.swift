@@ -86,6 +86,28 @@ import Wire
     try expectAlike(1, 2)
   }
 
+  @Test(
+    "the same of runs that do not decode, in rows without a sum, behind one another and behind a damaged one",
+    arguments: [([], [2]), ([], [3]), ([2], [3])] as [(Set<UInt64>, Set<UInt64>)], [false, true])
+  func withoutSums(sequences: (flipped: Set<UInt64>, short: Set<UInt64>), isLost: Bool) throws {
+    // By what follows a run it is known again.
+    for slot in [winner, loser] { try bench.nodes[slot].write(room, Put("last", BenchNode.number)) }
+    let bodies = Set(try bench.nodes[isLost ? loser : winner].rows(room, chain).map(\.body))
+    allMeet()
+    let rows = try node.count("runs")
+    let branch = Set(try node.rows(room, chain).filter { bodies.contains($0.body) }.map(\.arrival))
+    try node.cutShort(room, chain) { sequences.short.contains($0.last) && branch.contains($0.arrival) }
+    try node.flip(room, chain) { sequences.flipped.contains($0.last) && branch.contains($0.arrival) }
+    for _ in 0..<2 { try bench.restart(1) }
+    let count = sequences.flipped.count + sequences.short.count
+    #expect(node.engine.storeFailure == nil && node.state.damagedRuns.count == count)
+    bench.meet(1, 2)
+    bench.catchUp(200)
+    try expectAlike(1, 2)
+    #expect(try node.count("runs") == rows && node.state.mesh.sessions.count == 1)
+    #expect(!node.journal.lines.contains { $0.message.contains("links") }, "\(node.journal.lines.map(\.message))")
+  }
+
   @Test("without a start it comes anew as well", arguments: [false, true], [2, 3] as [UInt64])
   func running(isLost: Bool, sequence: UInt64) throws {
     allMeet()

@@ -209,8 +209,10 @@ import Wire
     #expect(relay.state.subscriptions.isEmpty)
   }
 
-  @Test("what stands on a run that is damaged here is refused alone in its commit, and done when that has come anew")
-  func readingOfADamagedRun() throws {
+  @Test(
+    "what stands on a run that is damaged here is refused alone in its commit, and done when that has come anew",
+    arguments: [true, false])
+  func readingOfADamagedRun(hasSum: Bool) throws {
     try vessel.write(room, Put("x", BenchNode.number))
     settle()
     let read = try state(relay, "x")
@@ -218,7 +220,11 @@ import Wire
     settle()
     let chain = try #require(vessel.state.own.replica).id
     let last = try #require(try relay.rows(room, chain).dropLast().last)
-    try relay.flip(room, chain) { $0.arrival == last.arrival }
+    if hasSum {
+      try relay.flip(room, chain) { $0.arrival == last.arrival }
+    } else {
+      try relay.cutShort(room, chain) { $0.arrival == last.arrival }
+    }
     let answers = (BenchNode.Answer<ChangeReceipt>(), BenchNode.Answer<ChangeReceipt>())
     let reading = EarlierReading(state: read, wall: WallTime(milliseconds: 1_000), extensions: [])
     relay.engine.turn([

@@ -57,20 +57,23 @@ import Wire
     }
   }
 
-  @Test("what does not read is not said to be held: the word is taken back unasked, and given again once it came anew")
-  func damaged() throws {
+  @Test(
+    "what does not read is not said to be held: the word is taken back unasked, and given again once it came anew",
+    arguments: ["sum=sum+1", "sum=NULL, body=x'ff'"])
+  func damaged(how: String) throws {
     let bench = try bench(2)
     let (node, chain) = (bench.nodes[1], try #require(bench.nodes[0].state.own.replica).id)
     try node.write(room, Put("own"))
     ask(bench, 0)
     #expect(word(bench, of: 1, at: 0)?.vector.count == 2)
     for id in node.state.mesh.sessions.ids { bench.cut(id) }
-    try node.store.store.database.execute("UPDATE runs SET sum=sum+1 WHERE arrival=1")
+    try node.store.store.database.execute("UPDATE runs SET \(how) WHERE arrival=1")
     let late = try bench.addMember()
     try bench.nodes[late].subscribe("room=*")
     bench.meet(late, 1)
     for _ in 0..<20 { bench.advance(500) }
     #expect(node.state.damagedRuns.count == 1)
+    #expect(node.journal.lines.count { $0.message == "reading the store failed" } == 1)
     for slot in [1, late] { #expect(word(bench, of: 1, at: slot).map { $0.vector[chain] } == .some(nil)) }
     #expect(word(bench, of: 1, at: late)?.ownLast?.sequence == 1)
     bench.meet(1, 0)

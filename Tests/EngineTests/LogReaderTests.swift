@@ -134,6 +134,52 @@ import Testing
     #expect(nodeCount() == 0)
   }
 
+  @Test("a run that does not decode, in a row without a sum, is named wherever it is met", arguments: [3, 90])
+  func undecoded(byteCount: Int) throws {
+    let partition = try PartitionName("room=1")
+    let node = try EngineBench().nodes[0]
+    for id in ["a", "b", "c"] as [Text] { try node.write(partition, Put(id)) }
+    let (id, replica) = (node.id(of: partition), try #require(node.state.own.replica).id)
+    let row = try #require(try node.rows(partition, replica).dropFirst().first)
+    try node.cutShort(partition, replica, to: byteCount) { $0.last == 2 }
+    let run = DamagedRun(row, of: replica)
+    var named: [DamagedRun?] = []
+    let reader = LogReader(node.state) { failure, _ in named.append(failure.runAtFault) }
+    let probe = ChainPurpose.probe(SessionID(rawValue: 1), wantsReply: true)
+    #expect(try reader.summaries(id, replica, from: 1).map(\.last) == [1, 3] && named == [run])
+    #expect(try reader.summaries(id, replica, from: 1, for: probe).map(\.last) == [1, 3] && named == [run, run])
+    let following = Following(
+      store: node.store, reader: RunReader(node.state.identity), chain: node.chain(partition, replica))
+    #expect(try following.intactBody(of: run) == nil)
+    // How the run begins reads with more bytes of it.
+    guard byteCount == 3 else { return }
+    #expect(try reader.runs(id, lackedBy: VersionVector(), byteLimit: .max).runs.map(\.last) == [1])
+    #expect(try reader.evidence(id, replica, above: 0).runs.map(\.last) == [1])
+    #expect(named == [run, run, run, run])
+    #expect(try following.hashes(behind: 1).unread == run)
+  }
+
+  @Test("a run of which what it has seen does not decode is named as well")
+  func undecodedContext() throws {
+    let partition = try PartitionName("room=1")
+    let bench = try EngineBench(2)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    try bench.nodes[1].write(partition, Put("seen"))
+    bench.meet(0, 1)
+    let node = bench.nodes[0]
+    try node.write(partition, Put("a"))
+    let replica = try #require(node.state.own.replica).id
+    let row = try #require(try node.rows(partition, replica).first)
+    try node.store.store.database.execute(
+      "UPDATE runs SET sum=NULL, context_base=NULL, context=x'ff' WHERE arrival=\(row.arrival)")
+    var named: [DamagedRun?] = []
+    let reader = LogReader(node.state) { failure, _ in named.append(failure.runAtFault) }
+    var have = node.received(partition)
+    have[replica] = nil
+    #expect(try reader.runs(node.id(of: partition), lackedBy: have, byteLimit: .max).runs.isEmpty)
+    #expect(!named.isEmpty && named.allSatisfy { $0 == DamagedRun(row, of: replica) })
+  }
+
   @Test("a payload that travels apart is read with its run")
   func apart() throws {
     let partition = try PartitionName("room=1")

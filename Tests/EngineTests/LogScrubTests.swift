@@ -59,6 +59,20 @@ import Wire
     #expect(try node.state.damagedRuns.isEmpty && node.rows(room, chain) == rows)
   }
 
+  @Test(
+    "of rows without a sum those are found that do not begin as runs, and none counts as mended that does not decode")
+  func withoutSums() throws {
+    try node.cutShort(room, chain) { $0.last == 2 }
+    try node.cutShort(room, chain, to: 90) { $0.last == 3 }
+    let last = try #require(try node.rows(room, chain).last)
+    try bench.restart(1)
+    bench.advance(500)
+    #expect(node.state.damagedRuns.count == 1)
+    node.state.damagedRuns.note(DamagedRun(last, of: chain), in: node.id(of: room))
+    bench.advance(LogScrub.passMilliseconds)
+    #expect(node.state.damagedRuns.count == 2 && node.state.scrub.passCount == 2)
+  }
+
   @Test("a node that goes on reads its log over once in a day")
   func daily() throws {
     try bench.restart(1)

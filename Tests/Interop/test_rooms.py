@@ -202,6 +202,19 @@ class Rooms(Case):
         self.assertEqual(numbers(trace), [("ann", HELLO), ("ben", HELLO), ("ben", SUMMARY), ("ann", SUMMARY)])
         self.assertEqual(trace[-1].items[1], messages.EQUAL)
 
+    def test_an_interest_told_anew_on_a_live_session_is_a_change(self):
+        self.world.meet("ann", "ben")
+        self.world.write("ann", self.name, "m")
+        room = self.world.ben.partitions.pop(self.name)
+        _, ben = self.world.connect("ann", "ben")
+        start = len(self.world.trace)
+        self.world.ben.partitions[self.name] = room
+        ben.send(messages.INTEREST, self.world.ben.wanted, [])
+        self.world.run()
+        # Before she answers his next comparison.
+        said = [number for by, number in numbers(self.world.trace[start:]) if by == "ann"]
+        self.assertEqual(said[0], messages.VECTORS)
+
     def test_the_digest_of_a_room_is_as_said(self):
         ben = self.world.connect("ann", "ben")[1]
         partition = self.world.ben.partitions[self.name]

@@ -88,6 +88,22 @@ import Testing
     #expect(shown?.status.lostIfWiped == 0)
   }
 
+  @Test("a look that is not asked what would be lost takes that from nobody, and puts off no look that is")
+  func lookWithoutBehind() throws {
+    let fleet = try TestFleet(1)
+    let (without, with) = try fleet.nodes[0].engine.ask { engine in
+      (EngineView(engine, judgesWipe: false), EngineView(engine, judgesWipe: true))
+    }
+    let board = EngineBoard()
+    board.publish(without, judgesWipe: false)
+    #expect(board.isDue)
+    // Of two looks that wait the first is an answer to both who asked.
+    board.publish(with, judgesWipe: true)
+    board.publish(without, judgesWipe: false)
+    #expect(!board.isDue)
+    #expect(board.view(judgesWipe: true) { true }?.status.lostIfWiped == 0, "nobody looks")
+  }
+
   @Test("who waits too long for the engine hears that it may still be done, and it is done")
   func unanswered() throws {
     let fleet = try TestFleet(1) { $0.reads.replyMilliseconds = 50 }

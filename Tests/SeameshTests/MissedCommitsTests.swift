@@ -137,14 +137,15 @@ import Testing
     #expect(mirror.events == ["+a"])
   }
 
-  @Test("where a run that came meanwhile does not read, the collection is read anew")
-  func damagedRun() throws {
+  @Test(
+    "where a run that came meanwhile does not read, the collection is read anew", arguments: ["", ", sum=NULL"])
+  func damagedRun(besides: String) throws {
     let fleet = try fleet()
     let node = fleet.nodes[0]
     try put(node, "a")
     let mirror = try mirror(node)
     try put(node, "b")
-    try node.execute("UPDATE runs SET body=x'ff' WHERE arrival=(SELECT max(arrival) FROM runs)")
+    try node.execute("UPDATE runs SET body=x'ff'\(besides) WHERE arrival=(SELECT max(arrival) FROM runs)")
     try put(node, "c")
     try outrun(node)
     try mirror.drain()

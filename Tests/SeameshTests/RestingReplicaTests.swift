@@ -97,6 +97,7 @@ import Testing
     if !isWhole { try older.write(to: copy, names: ["seamesh.db"], namesInode: true) }
     let node = try start(copy)
     defer { node.stop() }
+    #expect(try node.engine.ask { $0.state.own.resting.isEmpty })
     try write(in: rooms[0], node)
     let present = try node.engine.ask { $0.state.own.replica?.id }
     #expect(try !known.contains(#require(present)))

@@ -12,10 +12,11 @@ extension CommitWriter {
     guard let end,
       state.look(at: chain.partition, { $0.log.incompleteChains.contains(chain.replica) }) == true
     else { return nil }
+    let following = Following(store: transaction, reader: RunReader(state.identity), chain: chain)
     var damaged: [DamagedRun] = []
     for place in try transaction.places(of: chain, after: run.last - 1, limit: 1) where place.last == run.last {
       do {
-        guard try transaction.body(at: place, of: chain).map({ $0[...] == run.body }) == true else { continue }
+        guard try following.body(at: place).map({ $0[...] == run.body }) == true else { continue }
         // Read again, it is there. The context that it refers to may not be.
         try transaction.replaceRun(at: place.arrival, with: run, of: chain)
         done.reread.append(chain)
@@ -25,7 +26,6 @@ extension CommitWriter {
         damaged.append(fault)
       }
     }
-    let following = Following(store: transaction, chain: chain)
     guard let place = try following.place(of: run.body, endingIn: end, among: damaged) else { return nil }
     try transaction.replaceRun(at: place.arrival, with: run, of: chain)
     done.mended.append((place, DamagedRuns.Chain(partition: chain.partition, replica: chain.replica)))
@@ -36,6 +36,7 @@ extension CommitWriter {
 /// What stored runs of a chain follow on: by that a run is known again whose own place does not read.
 struct Following {
   let store: any LogReading
+  let reader: RunReader
   let chain: ChainIdentity
 
   /// Runs that are looked at: one on each branch, and those that reach over a change where others begin.
@@ -50,17 +51,28 @@ struct Following {
         guard let body = try store.body(at: place, of: chain) else { continue }
         guard try RunCodec.beginning(of: body[...]).first == last + 1 else { continue }
         known.insert(try RunCodec.hashBefore(of: body[...]))
-      } catch let failure as any StoreFailure where failure.isOfOneRow {
-        unread = unread ?? failure.runAtFault
+      } catch let failure where DamagedLog.isOfOneRow(failure) {
+        unread = unread ?? DamagedLog.failure(failure, of: store.damagedRun(at: place, of: chain)).runAtFault
       }
     }
     return (known, unread)
   }
 
+  /// The bytes of a stored run, which decode: that they do not, a row without a sum does not tell.
+  func body(at place: RunPlace) throws -> [UInt8]? {
+    guard let body = try store.body(at: place, of: chain) else { return nil }
+    do throws(RunError) {
+      _ = try reader.decode(body, in: chain.partition)
+    } catch {
+      throw DamagedLog.failure(error, of: store.damagedRun(at: place, of: chain))
+    }
+    return body
+  }
+
   /// The bytes of a run that was found damaged, where these read.
   func intactBody(of run: DamagedRun) throws -> [UInt8]? {
     do {
-      return try store.body(at: RunPlace(last: run.last, arrival: run.arrival), of: chain)
+      return try body(at: RunPlace(last: run.last, arrival: run.arrival))
     } catch let failure as any StoreFailure where failure.isOfOneRow {
       return nil
     }

@@ -81,7 +81,8 @@ extension CommitWriter {
         unread.subtract(run.hashes)
       } catch let failure where DamagedLog.isOfOneRow(failure) {
         // It may be of a branch that is not lost.
-        note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), in: chain.partition)
+        let failure = DamagedLog.failure(failure, of: transaction.damagedRun(at: place, of: chain))
+        note(failure, in: chain.partition)
       }
     }
     let end = lost.lazy.filter { unread.contains($0.hash) }.map(\.dot.sequence).min() ?? .max

@@ -83,7 +83,9 @@ struct SeenByReader {
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
     for stored in try runs(of: chain, at: sequence)
     where stored.first <= sequence && sequence <= stored.last {
-      let run = try RunReader(state.identity).decode(stored, in: partition)
+      let run = try readable(DamagedRun(stored, of: replica)) {
+        try RunReader(state.identity).decode(stored, in: partition)
+      }
       let index = Int(sequence - stored.first)
       guard index < run.hashes.count else { break }
       return ChainPosition(sequence: sequence, tip: run.hashes[index].tip)
@@ -91,12 +93,16 @@ struct SeenByReader {
     throw DamagedLog("a change that counts is not in the log")
   }
 
-  /// His change alone waits for a run that is damaged here: whatever else is in the commit goes on.
   private func runs(of chain: ChainIdentity, at sequence: UInt64) throws -> [LogRun] {
+    try readable { try transaction.runs(of: chain, after: sequence - 1, byteLimit: 1) }
+  }
+
+  /// His change alone waits for a run that is damaged here: whatever else is in the commit goes on.
+  private func readable<Answer>(_ run: DamagedRun? = nil, _ read: () throws -> Answer) throws -> Answer {
     do {
-      return try transaction.runs(of: chain, after: sequence - 1, byteLimit: 1)
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
-      if let run = failure.runAtFault { state.damagedRuns.note(run, in: partition) }
+      return try read()
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      if let run = DamagedLog.failure(failure, of: run).runAtFault { state.damagedRuns.note(run, in: partition) }
       throw EngineError.versionDamaged
     }
   }

@@ -46,7 +46,7 @@ struct LogReader {
       }
       lagging[next].runs.removeFirst()
       let replica = lagging[next].chain.replica
-      guard let logged = try intact(partition, { try logged(run, replica, partition, state) }) else {
+      guard let logged = try logged(run, replica, partition, state) else {
         cuts.cut(replica, above: run.first - 1)
         lagging[next].runs = []
         continue
@@ -89,7 +89,7 @@ struct LogReader {
       guard let run = read else { throw DamagedLog("a run that the index names is not there") }
       guard run.first <= state.log.shownEnd(of: next.replica) else { continue }
       guard cuts.admits(run, of: next.replica) else { continue }
-      guard let logged = try intact(partition, { try logged(run, next.replica, partition, state) }) else {
+      guard let logged = try logged(run, next.replica, partition, state) else {
         cuts.cut(next.replica, above: run.first - 1)
         continue
       }
@@ -121,12 +121,14 @@ struct LogReader {
   /// Looked for before a run that does not read.
   private static let placeLimit = 1_024
 
-  /// Nil where one row does not read, which is noted.
-  private func intact<Answer>(_ partition: PartitionID, _ read: () throws -> Answer) throws -> Answer? {
+  /// Nil where one row does not read, which is noted; `run`: the one of which it is, where that is known.
+  private func intact<Answer>(
+    _ partition: PartitionID, of run: @autoclosure () -> DamagedRun? = nil, _ read: () throws -> Answer
+  ) throws -> Answer? {
     do {
       return try read()
     } catch let failure where DamagedLog.isOfOneRow(failure) {
-      note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), partition)
+      note(DamagedLog.failure(failure, of: run()), partition)
       return nil
     }
   }
@@ -161,7 +163,14 @@ struct LogReader {
     return chains
   }
 
+  /// Nil where it does not read.
   private func logged(
+    _ run: LogRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState
+  ) throws -> LoggedRun? {
+    try intact(partition, of: DamagedRun(run, of: replica)) { try whole(run, replica, partition, state) }
+  }
+
+  private func whole(
     _ run: LogRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState
   ) throws -> LoggedRun {
     // Only forked chains have runs of several branches; decoding tells which.
@@ -240,17 +249,14 @@ struct LogReader {
   /// The run that has this change; nil where it does not read. What it had seen is not looked at.
   private func run(at sequence: UInt64, of replica: ReplicaID, _ state: PartitionState) throws -> RunSummary? {
     let chain = chain(state.id, replica)
-    do {
-      guard let place = try store.places(of: chain, after: sequence - 1, limit: 1).first,
-        let body = try store.body(at: place, of: chain)
-      else { return nil }
+    guard let place = try store.places(of: chain, after: sequence - 1, limit: 1).first else { return nil }
+    let summary = try intact(state.id, of: store.damagedRun(at: place, of: chain)) { () -> RunSummary? in
+      guard let body = try store.body(at: place, of: chain) else { return nil }
       let run = LogRun(
         arrival: place.arrival, first: sequence, last: place.last, context: VersionVector(), body: body)
       return try reader.summary(run, state.id, state.name, engine.mesh.ledger.authority)
-    } catch let failure where DamagedLog.isOfOneRow(failure) {
-      note(failure as? any StoreFailure ?? DamagedLog("\(failure)"), state.id)
-      return nil
     }
+    return summary ?? nil
   }
 
   /// What of a chain lies above a sequence, of all branches, as much as is shown at once: up to a run that does not read.
@@ -264,7 +270,7 @@ struct LogReader {
     for run in try readable(chain, after: above, byteLimit: LogReader.evidenceByteCount, &cuts) {
       // Payloads that travel apart count as well. Those that end alike stay together.
       if byteCount > LogReader.evidenceByteCount, found.last?.last != run.last { return (found, true) }
-      guard let logged = try intact(partition, { try logged(run, replica, partition, state) }) else {
+      guard let logged = try logged(run, replica, partition, state) else {
         cuts.cut(replica, above: run.first - 1)
         break
       }

@@ -170,8 +170,11 @@ extension NodeEngine {
     guard let stored = try state.store.run(at: RunPlace(last: run.last, arrival: run.arrival), of: place) else {
       throw DamagedLog("a run is not where it was")
     }
+    let reader = RunReader(state.identity)
+    // A row without a sum counts as it is.
+    _ = try reader.decode(stored, in: chain.partition)
     guard state.owesDocuments else { return [] }
-    return try RunReader(state.identity).documents(writtenBy: stored, of: chain.partition, state.store).sorted()
+    return try reader.documents(writtenBy: stored, of: chain.partition, state.store).sorted()
   }
 
   /// A start is to know that damage was known before, until the log was read over and is whole.

@@ -55,7 +55,7 @@ extension NodeEngine {
 
   private func following(_ chain: DamagedRuns.Chain) -> Following {
     Following(
-      store: state.store,
+      store: state.store, reader: RunReader(state.identity),
       chain: ChainIdentity(fleet: state.identity.fleet, partition: chain.partition, replica: chain.replica))
   }
 

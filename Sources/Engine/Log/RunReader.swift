@@ -16,15 +16,18 @@ package struct RunReader {
   }
 
   func decode(_ run: LogRun, in partition: PartitionID) throws(RunError) -> DecodedRun {
-    try RunCodec.decode(run.body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
+    try decode(run.body, in: partition)
+  }
+
+  func decode(_ body: [UInt8], in partition: PartitionID) throws(RunError) -> DecodedRun {
+    try RunCodec.decode(body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
   }
 
   /// Which documents a run writes, one as often as it does. `apart` answers a payload that travelled apart.
   package func documents(
     writtenBy body: [UInt8], in partition: PartitionID, apart: (Digest) throws -> [UInt8]?
   ) throws -> [DocumentKey] {
-    let run = try RunCodec.decode(body[...], fleet: fleet, partition: partition, formats: formats, hash: hash)
-    return try documents(writtenBy: try content(run, apart))
+    try documents(writtenBy: try content(try decode(body, in: partition), apart))
   }
 
   private func documents(writtenBy content: RunContent) throws -> [DocumentKey] {

@@ -29,7 +29,7 @@ struct StoredRuns {
           do {
             try visitBody(at: place, body)
           } catch let failure where DamagedLog.isOfOneRow(failure) {
-            unread.append(failure as? any StoreFailure ?? DamagedLog("\(failure)"))
+            unread.append(DamagedLog.failure(failure, of: log.damagedRun(at: place, of: chain)))
           }
         }
         last = end

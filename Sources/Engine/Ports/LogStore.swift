@@ -99,6 +99,11 @@ extension LogReading {
     try run(at: place, of: chain)?.body
   }
 
+  /// What the row of a run tells of it, whatever its bytes are; nil where not even that reads.
+  func damagedRun(at place: RunPlace, of chain: ChainIdentity) -> DamagedRun? {
+    (try? run(at: place, of: chain)).map { DamagedRun($0, of: chain.replica) }
+  }
+
   /// A payload that travelled apart from its run; nil also where it is not as it was written, and has to come anew.
   func intactPayload(_ hash: Digest) throws -> [UInt8]? {
     do {

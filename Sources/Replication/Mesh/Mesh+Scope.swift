@@ -50,15 +50,16 @@ extension Mesh {
     step.emit(.send(id, .interest(session.toldInterest(ledger))))
   }
 
-  /// To a device of which no membership stood only what is said of itself was told, no neighbours, and an empty interest.
+  /// To a device of which no membership stood only what is said of itself was told, no neighbours, and an empty interest or what
+  /// was wanted before: what is wanted now takes the place of either.
   mutating func goOnWithMembersAgain(since before: Authority, _ step: inout Step) {
     for id in sessions.ids {
       guard let session = sessions[id], session.hasStatements, !session.isToBeShown, before.isEnded(session.peer),
         !ledger.authority.isEnded(session.peer)
       else { continue }
       sessions[id]?.hear([], ledger, &step)
-      step.emit(.send(id, .interestChange(added: session.interest, removed: Interest())))
-      if session.phase == .live { neighbours.tellOthers(to: session, sessions, ledger, &step) }
+      step.emit(.send(id, .interest(session.toldInterest(ledger))))
+      if session.phase == .live { neighbours.tellAgain(to: id, &sessions, &pulls, ledger, &step) }
     }
   }
 

@@ -14,9 +14,18 @@ struct Neighbours: Sendable {
     for other in others(than: session, sessions) { tell(news, to: other, ledger, &step) }
   }
 
-  func tellOthers(to session: PeerSession, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
+  private func tellOthers(to session: PeerSession, _ sessions: SessionTable, _ ledger: Ledger, _ step: inout Step) {
     let named = others(than: session, sessions).filter(\.passage.isEverything).map { DeviceMark($0.device) }
     tell(NeighbourNews(added: Set(named)), to: session, ledger, &step)
+  }
+
+  /// To a peer that is a member again: with whom this node is linked no more since it was told, and with whom it is linked.
+  func tellAgain(
+    to id: SessionID, _ sessions: inout SessionTable, _ pulls: inout PullPolicy, _ ledger: Ledger, _ step: inout Step
+  ) {
+    let gone = sessions[id]?.sparing?.takeWithheld() ?? []
+    if !gone.isEmpty { tellGone(gone, to: id, &sessions, &pulls, ledger, &step) }
+    if let session = sessions[id] { tellOthers(to: session, sessions, ledger, &step) }
   }
 
   private func others(than session: PeerSession, _ sessions: SessionTable) -> [PeerSession] {
@@ -41,9 +50,18 @@ struct Neighbours: Sendable {
     let gone = Set(due.filter { !back.contains($0) }.map { DeviceMark($0) })
     guard !gone.isEmpty else { return }
     for id in sessions.ids where sessions[id]?.phase == .live {
-      pulls.announceGathered(id, &sessions, ledger, &step)
-      if let session = sessions[id] { tell(NeighbourNews(removed: gone), to: session, ledger, &step) }
+      tellGone(gone, to: id, &sessions, &pulls, ledger, &step)
     }
+  }
+
+  private func tellGone(
+    _ gone: Set<DeviceMark>, to id: SessionID, _ sessions: inout SessionTable, _ pulls: inout PullPolicy,
+    _ ledger: Ledger, _ step: inout Step
+  ) {
+    pulls.announceGathered(id, &sessions, ledger, &step)
+    guard let session = sessions[id] else { return }
+    if ledger.authority.isEnded(session.peer) { sessions[id]?.sparing?.withhold(gone) }
+    tell(NeighbourNews(removed: gone), to: session, ledger, &step)
   }
 
   private func tell(_ news: NeighbourNews, to session: PeerSession, _ ledger: Ledger, _ step: inout Step) {

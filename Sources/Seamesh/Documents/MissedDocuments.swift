@@ -57,7 +57,7 @@ extension DocumentReader {
         missed.end = run.arrival
       }
       return true
-    } catch let failure as any StoreFailure where failure.isOfOneRow {
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
       // A run, or a payload that travelled apart from one, is not as it was written.
       return false
     }

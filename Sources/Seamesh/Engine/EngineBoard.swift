@@ -6,12 +6,19 @@ import Synchronization
 /// Who asks is shown how things are now, or else how they were when the engine was looked at last, with the documents that
 /// were written since: one that was acknowledged is counted. What users changed otherwise they see, too.
 final class EngineBoard: Sendable {
+  private struct Look {
+    let view: EngineView
+    /// To users, before it was taken.
+    let answers: UInt64
+  }
+
   private struct State {
-    var view: EngineView?
+    var latest: Look?
+    /// The latest one that tells what would be lost, which looks without that do not take away.
+    var judged: Look?
     /// After the latest commit.
     var totals: LogTotals?
-    /// Answers to users before the view was taken, and until now.
-    var answersInView: UInt64 = 0
+    /// To users until now.
     var answers: UInt64 = 0
     /// Those who wait for one look, which all of them share, and whether it was asked for.
     var waiting: [Waiting] = []
@@ -49,14 +56,15 @@ final class EngineBoard: Sendable {
       state.waiting.removeAll { judgesWipe || !$0.wantsWipe }
       let isOneLeft = !state.waiting.isEmpty
       (state.isAsked, state.isWipeAsked) = (isOneLeft, isOneLeft)
-      (state.view, state.answersInView) = (view, state.answers)
+      state.latest = Look(view: view, answers: state.answers)
+      if judgesWipe { state.judged = state.latest }
       return served
     }
     for one in served { one.reply.fulfil(view) }
   }
 
-  /// Nobody has looked for a while.
-  var isDue: Bool { state.withLock { ($0.view?.age ?? .max) >= EngineBoard.renewalMilliseconds } }
+  /// Nobody has looked at all of it for a while.
+  var isDue: Bool { state.withLock { ($0.judged?.view.age ?? .max) >= EngineBoard.renewalMilliseconds } }
 
   /// On the engine's thread: whether who waits wants to know what would be lost, which costs more than the rest.
   var isWipeAsked: Bool { state.withLock { $0.isWipeAsked } }
@@ -78,18 +86,23 @@ final class EngineBoard: Sendable {
     defer { state.withLock { $0.waiting.removeAll { $0.reply === reply } } }
     if isFirst, !look() { return nil }
     if let view = reply.wait(milliseconds: EngineBoard.patienceMilliseconds) { return view }
-    if state.withLock({ $0.answersInView >= answers }) { return latest }
-    return reply.wait(milliseconds: EngineBoard.longPatienceMilliseconds) ?? latest
+    if let view = shown(judgesWipe: judgesWipe, since: answers) { return view }
+    return reply.wait(milliseconds: EngineBoard.longPatienceMilliseconds)
+      ?? shown(judgesWipe: judgesWipe, since: answers) ?? shown(judgesWipe: false, since: 0)
   }
 
   /// After the latest commit, or as the engine was when it was looked at; nil where neither was.
   var totals: LogTotals? {
-    let (totals, status) = state.withLock { ($0.totals, $0.view?.status) }
+    let (totals, status) = state.withLock { ($0.totals, $0.latest?.view.status) }
     return totals
       ?? status.map { LogTotals(documents: $0.documents, changes: $0.changes, logBytes: $0.logBytes) }
   }
 
-  private var latest: EngineView? {
-    state.withLock { state in state.totals.map { state.view?.counting($0) } ?? state.view }
+  /// A look that has what users had been answered.
+  private func shown(judgesWipe: Bool, since answers: UInt64) -> EngineView? {
+    state.withLock { state in
+      guard let look = judgesWipe ? state.judged : state.latest, look.answers >= answers else { return nil }
+      return state.totals.map { look.view.counting($0) } ?? look.view
+    }
   }
 }

@@ -12,8 +12,8 @@ struct AskedNodes {
     var isDropped = false
   }
 
-  /// Of the node that is asked now, and of all earlier ones together: more than ten thousand of 16 KiB. Whoever is asked may be a
-  /// stranger, who signs what he likes.
+  /// Of the node that is asked now, of the one before it, and of all earlier ones together: more than ten thousand of 16 KiB. Whoever
+  /// is asked may be a stranger, who signs what he likes.
   static let byteLimit = 256 * 1_024 * 1_024
   /// Over a slow link a node may answer only when others were asked behind it. So many that told no statements are waited for, and
   /// whoever dials has room for as many connections.
@@ -83,11 +83,12 @@ struct AskedNodes {
     return true
   }
 
-  /// What shares the room with it: nothing with the node that is asked now, and all earlier ones with one another.
+  /// What shares the room with it. The node that is asked now and the one before it, which may still be about to end well, each
+  /// have their own; all earlier ones share theirs with one another.
   private func byteCountBeside(_ asked: Asked) -> Int {
-    guard asked.round < round else { return 0 }
+    guard asked.round + 1 < round else { return 0 }
     return byConnection.values.reduce(0) { sum, other in
-      let isBeside = other.round < round && other.connection.id != asked.connection.id
+      let isBeside = other.round + 1 < round && other.connection.id != asked.connection.id
       return isBeside ? sum + other.byteCount : sum
     }
   }

@@ -91,7 +91,7 @@ extension DocumentFold {
         throw .damagedLog("the log ends at change \(done) of a chain that is accepted up to \(last)")
       }
       for run in runs where run.first <= last {
-        let decoded = try decode(run, of: log)
+        let decoded = try decode(run, of: chain.replica, in: log)
         for (index, change) in decoded.changes.enumerated() where change.header.sequence <= last {
           guard change.header.keyHashes.contains(where: wanted.contains),
             let seen = context(chain.replica, change.header, decoded.hashes[index], run.context)
@@ -107,12 +107,14 @@ extension DocumentFold {
     }
   }
 
-  private static func decode(_ run: StoredRun, of log: Log) throws(StoreError) -> DecodedRun {
+  private static func decode(
+    _ run: StoredRun, of replica: ReplicaID, in log: Log
+  ) throws(StoreError) -> DecodedRun {
     do throws(RunError) {
       return try RunCodec.decode(
         run.body[...], fleet: log.fleet, partition: log.partition, formats: log.formats, hash: log.hash)
     } catch {
-      throw .damagedLog("run \(run.arrival): \(error)")
+      throw .damagedRun(DamagedRun(replica: replica, first: run.first, last: run.last, arrival: run.arrival))
     }
   }
 

@@ -25,7 +25,7 @@ TURNS = {
     EXCHANGING: _STATEMENTS | _EARLY | {messages.CREDENTIAL_REQUEST},
     AWAITING_INTEREST: _STATEMENTS | _EARLY,
     LIVE: _STATEMENTS | {
-        messages.INTEREST_REQUEST, messages.INTEREST_CHANGE, messages.SUMMARY, messages.VECTORS, messages.PULL,
+        messages.INTEREST_REQUEST, messages.INTEREST, messages.INTEREST_CHANGE, messages.SUMMARY, messages.VECTORS, messages.PULL,
         messages.RUNS, messages.PAYLOAD_PIECE, messages.HAVE, messages.CHAIN_PROBE},
 }  # fmt: skip
 

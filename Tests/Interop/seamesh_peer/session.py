@@ -537,6 +537,13 @@ class Session:
         self.send(messages.INTEREST, self.store.wanted, [])
 
     def _interest(self, partitions, prefixes):
+        before, before_prefixes = self.peer_interest or [[], []]
+        self.hear_interest(partitions, prefixes)
+        if self.handshake.phase == LIVE:
+            added, added_prefixes = set(partitions) - set(before), set(prefixes) - set(before_prefixes)
+            self.send_vectors(lambda partition: is_wanted(partition, added, added_prefixes))
+
+    def hear_interest(self, partitions, prefixes):
         self.peer_interest = [partitions, prefixes]
         digest = messages.interest_digest(partitions, prefixes)
         self.store.interests[self.channel.peer, digest] = self.peer_interest
@@ -549,7 +556,7 @@ class Session:
 
     def _interest_change(self, added, added_prefixes, removed, removed_prefixes):
         partitions, prefixes = self.peer_interest or [[], []]
-        self._interest(
+        self.hear_interest(
             sorted(set(partitions) - set(removed) | set(added)),
             sorted(set(prefixes) - set(removed_prefixes) | set(added_prefixes)))
         self.send_vectors(lambda partition: is_wanted(partition, added, added_prefixes))

@@ -176,6 +176,31 @@ final class MeshBench {
     for node in nodes { node.deliver(.statementsStored(statements)) }
   }
 
+  /// Of the device of a node, which keeps all that it said; other nodes have yet to hear of it.
+  func endMembership(of slot: Int, knownBy other: Int) throws {
+    let (node, authority) = (nodes[slot], nodes[other].mesh.authority)
+    guard let membership = authority.member(of: node.key.publicKey)?.id,
+      let last = authority.lastStatement(of: node.key.publicKey)
+    else { throw NoMember() }
+    let tip = Statement.Tip(issuer: node.key.publicKey, sequence: last.sequence, id: last.id)
+    let listing = Statement.Listing(tips: [Statement.ScopeTips(scope: "", tips: [tip])])
+    let end = Statement.End(reason: .retire, target: .membership(membership), listing: listing)
+    try tell(.end(end), to: other)
+  }
+
+  func admitAgain(_ slot: Int, knownBy other: Int) throws {
+    let membership = Statement.Membership(
+      device: nodes[slot].key.publicKey, user: "user", label: "again", role: Fleet.memberRole, profile: ValueMap())
+    try tell(.membership(membership), to: other)
+  }
+
+  private func tell(_ body: Statement.Body, to slot: Int) throws {
+    guard let statement = state(body) else { throw NoMember() }
+    nodes[slot].deliver(.statementsStored([statement]))
+  }
+
+  struct NoMember: Error {}
+
   /// What the root says next, which nobody has heard yet.
   func state(_ body: Statement.Body) -> Statement? {
     let statement = fleet.root.statement(fleet.id, body, after: lastOfRoot ?? fleet.statements.last)

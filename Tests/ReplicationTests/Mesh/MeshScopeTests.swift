@@ -216,12 +216,51 @@ import Testing
     #expect(bench.nodes[1].mesh.sessions[id]?.peerInterest == bench.fleet.interest("user=*"))
   }
 
+  private func ids(_ range: Range<Int>) -> Interest {
+    Interest(partitions: range.map { PartitionID(Digest(words: (UInt64($0), 1, 2, 3))) })
+  }
+
+  @Test("who is a member again knows what is wanted now, and nothing of what came to be wanted no more meanwhile")
+  func wantedByAMemberAgain() throws {
+    let bench = try MeshBench([0, 1])
+    let id = bench.connected(0, 1)
+    let half = Interest.partitionLimit * 6 / 10
+    bench.nodes[0].deliver(.interestChanged(added: ids(0..<half), removed: Interest()))
+    bench.run()
+    try bench.endMembership(of: 1, knownBy: 0)
+    bench.nodes[0].deliver(
+      .interestChanged(added: ids(half..<2 * half), removed: ids(0..<half).adding(bench.fleet.interest("*"))))
+    bench.run()
+    try bench.admitAgain(1, knownBy: 0)
+    bench.run()
+    let session = try #require(bench.nodes[1].mesh.sessions[id], "\(bench.nodes[1].notes)")
+    #expect(session.peerInterest == ids(half..<2 * half))
+  }
+
+  @Test("the same wherever the handshake stands in which it becomes one", arguments: [(0, 1), (1, 0)])
+  func wantedByAMemberAgainMidway(dialer: Int, listener: Int) throws {
+    for count in 0..<24 {
+      let bench = try MeshBench([0, 1])
+      bench.cut(bench.connected(dialer, listener))
+      try bench.endMembership(of: 1, knownBy: 0)
+      let id = bench.connect(dialer, listener)
+      bench.run(count)
+      let wanted = bench.fleet.interest("user=*")
+      bench.nodes[0].deliver(.interestChanged(added: wanted, removed: bench.fleet.interest("*")))
+      bench.run(count / 4)
+      try bench.admitAgain(1, knownBy: 0)
+      bench.run()
+      let session = try #require(bench.nodes[1].mesh.sessions[id], "\(count): \(bench.nodes[1].notes)")
+      #expect(session.phase == .live && session.peerInterest == wanted, "\(count)")
+    }
+  }
+
   @Test("an interest within its limits is taken, one partition more ends the session", arguments: [0, 1])
   func partitionLimit(more: Int) throws {
     let bench = try MeshBench([0, 1])
     let id = bench.connected(0, 1)
-    let ids = (0..<Interest.partitionLimit + more).map { PartitionID(Digest(words: (UInt64($0), 1, 2, 3))) }
-    bench.nodes[0].receive(.interestChange(added: Interest(partitions: Set(ids)), removed: Interest()), on: id)
+    let told = ids(0..<Interest.partitionLimit + more)
+    bench.nodes[0].receive(.interestChange(added: told, removed: Interest()), on: id)
     #expect((bench.nodes[0].mesh.sessions[id] != nil) == (more == 0))
   }
 

@@ -52,6 +52,23 @@ struct NeighbourTests {
     #expect(bench.nodes[0].mesh.sessions[id]?.sparing?.neighbours == [])
   }
 
+  @Test("who is a member again is told who is gone since it was none, and who came")
+  func toldToAMemberAgain() throws {
+    let bench = try MeshBench([0, 1, 2, 3])
+    let marks = bench.nodes.map { DeviceMark($0.device) }
+    let (id, other) = (bench.connected(0, 1), bench.connected(1, 2))
+    func named() -> Set<DeviceMark>? { bench.nodes[0].mesh.sessions[id]?.sparing?.neighbours }
+    try #require(named() == [marks[2]])
+    try bench.endMembership(of: 0, knownBy: 1)
+    bench.cut(other)
+    _ = bench.connected(1, 3)
+    bench.pass(2_000)
+    #expect(named() == [marks[2]], "who is no member hears nothing of it")
+    try bench.admitAgain(0, knownBy: 1)
+    bench.run()
+    #expect(named() == [marks[3]])
+  }
+
   @Test("it is known of each peer with how many it is linked, of who has nobody else, too")
   func counted() throws {
     let bench = try MeshBench([0, 1, 2])

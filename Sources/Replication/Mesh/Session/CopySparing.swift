@@ -3,6 +3,8 @@
 struct CopySparing: Sendable {
   /// Devices with which the peer says to have a live session.
   private(set) var neighbours: Set<DeviceMark> = []
+  /// With whom this node is linked no more: the peer, which is no member, was not told.
+  private var withheld: Set<DeviceMark> = []
   /// What is to be announced of each partition, all of it at once.
   private var gathered: [PartitionID: Gathered] = [:]
   /// When to look for what is to be announced.
@@ -60,6 +62,16 @@ struct CopySparing: Sendable {
   mutating func hear(_ news: NeighbourNews) {
     neighbours.subtract(news.removed)
     for mark in news.added.sorted() where neighbours.count < NeighbourNews.limit { neighbours.insert(mark) }
+  }
+
+  /// Of more than it keeps the peer need not be told.
+  mutating func withhold(_ gone: Set<DeviceMark>) {
+    for mark in gone.sorted() where withheld.count < NeighbourNews.limit { withheld.insert(mark) }
+  }
+
+  mutating func takeWithheld() -> Set<DeviceMark> {
+    defer { withheld = [] }
+    return withheld
   }
 
   // MARK: Announcements
