@@ -41,9 +41,7 @@ package final class DirectiveRunner {
         return nil
       case .readLedger:
         pages.forget()
-        readBacks.forget()
-        let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory, process: process)
-        return .ledgerRead(try reader.read())
+        return .ledgerRead(try ledgerReading(memory))
       case .load(let request):
         if let read, read.request == request { return .loaded(read.page) }
         return .loaded(try page(request))
@@ -59,6 +57,20 @@ package final class DirectiveRunner {
 }
 
 extension DirectiveRunner {
+  private func ledgerReading(_ memory: LedgerMemory?) throws -> Forwarder.LedgerReading {
+    do {
+      let reader = LedgerReader(source: source, backend: backend, limits: limits, memory: memory, process: process)
+      let reading = try reader.read()
+      readBacks.forget()
+      return reading
+    } catch let problem as BackendProblem where problem.kind == .refused {
+      // A copy of the relay that forwards is told where chains end, and comes no further. What this one reads now nobody waits
+      // for; that it does not read is told by the next refusal.
+      try? readBacks.takeBack()
+      throw problem
+    }
+  }
+
   private func page(_ request: Forwarder.LoadRequest) throws -> Forwarder.Page {
     var page = try source.read { store in try store.snapshot { try pages.page(request, from: $0) } }
     guard let knowledge = page.knowledge else { return page }

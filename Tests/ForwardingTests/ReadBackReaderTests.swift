@@ -34,6 +34,22 @@ struct ReadBackReaderTests {
     #expect(log.told == [1])
   }
 
+  @Test("so does one that may not even read the ledger anew; of what is there as before it says nothing")
+  func refusedAtTheStart() throws {
+    let log = try HeldLog(changes: 3, counting: 3)
+    let runner = DirectiveRunner(source: log, backend: log.ledger, limits: ForwarderLimits(), process: "a")
+    _ = runner.run(.readBack(.everything), nil)
+    log.ledger.isHeldByCopy.withLock { $0 = true }
+    func isRefused() -> Bool {
+      if case .failed? = runner.run(.readLedger, nil) { true } else { false }
+    }
+    #expect(isRefused() && log.toldCount == 1)
+    log.ledger.hashes.removeLast(2)
+    #expect(isRefused() && isRefused() && log.told == [1] && log.toldCount == 2)
+    log.ledger.hashes.removeLast()
+    #expect(isRefused() && log.told == [] && log.toldCount == 3)
+  }
+
   @Test("that the ledger has less of a chain than at the reading before is told, once, and not after it is read anew")
   func wentBack() throws {
     let log = try HeldLog(changes: 3, counting: 3)

@@ -101,7 +101,11 @@ import Testing
     board.publish(with, judgesWipe: true)
     board.publish(without, judgesWipe: false)
     #expect(!board.isDue)
-    #expect(board.view(judgesWipe: true) { true }?.status.lostIfWiped == 0, "nobody looks")
+    let later = try fleet.nodes[0].engine.ask { EngineView($0, judgesWipe: false) }
+    board.publish(later, judgesWipe: false)
+    let shown = board.view(judgesWipe: true) { true }
+    #expect(shown?.status.lostIfWiped == 0, "nobody looks")
+    #expect(shown?.taken == later.taken)
   }
 
   @Test("who waits too long for the engine hears that it may still be done, and it is done")

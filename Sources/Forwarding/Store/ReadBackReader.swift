@@ -42,18 +42,15 @@ final class ReadBackReader {
     let (chains, names) = try source.read { store in try store.snapshot { try self.asked(request, $0) } }
     if request == .everything { known = known.filter { names[$0.key] != nil } }
     var vectors: [PartitionID: VersionVector] = [:]
-    for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
-      let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
-      for (asked, position) in zip(part, try positions(part, &outcome, isFresh: request == .everything)) {
-        let partition = asked.chain.partition
-        // Whoever hears it takes all of it for read now.
-        let read = request == .everything ? nil : known[partition]
-        var vector = vectors[partition] ?? read ?? VersionVector()
-        let before = known[partition]?.sequence(of: asked.chain.replica) ?? 0
-        outcome.wentBack = outcome.wentBack || before > position?.sequence ?? 0
-        vector[asked.chain.replica] = position
-        vectors[partition] = vector
-      }
+    for (asked, position) in try places(of: chains, &outcome, isFresh: request == .everything) {
+      let partition = asked.chain.partition
+      // Whoever hears it takes all of it for read now.
+      let read = request == .everything ? nil : known[partition]
+      var vector = vectors[partition] ?? read ?? VersionVector()
+      let before = known[partition]?.sequence(of: asked.chain.replica) ?? 0
+      outcome.wentBack = outcome.wentBack || before > position?.sequence ?? 0
+      vector[asked.chain.replica] = position
+      vectors[partition] = vector
     }
     known.merge(vectors) { $1 }
     // Before the documents, of which nothing is told to a copy of the relay that forwards: what a ledger has no more is no
@@ -61,6 +58,35 @@ final class ReadBackReader {
     source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
     if request == .everything { try readDocuments(&outcome) }
     return outcome
+  }
+
+  /// Tells the node of chains of which the ledger has less than was read there last, and nothing else: a copy of the relay that
+  /// forwards need not say what it holds, but must not say what is not so.
+  func takeBack() throws {
+    let (chains, names) = try source.read { store in try store.snapshot { try self.asked(.everything, $0) } }
+    var (unused, fallen) = (ReadBackOutcome(), Set<PartitionID>())
+    for (asked, position) in try places(of: chains, &unused, isFresh: false) {
+      let (partition, replica) = (asked.chain.partition, asked.chain.replica)
+      guard let before = known[partition]?[replica], before.sequence > position?.sequence ?? 0 else { continue }
+      known[partition]?[replica] = position
+      fallen.insert(partition)
+    }
+    let told = fallen.sorted().compactMap { partition in
+      names[partition].map { ($0, known[partition] ?? VersionVector()) }
+    }
+    if !told.isEmpty { source.backendHas(told) }
+  }
+
+  /// How far the ledger has each of the chains, which are asked about as many at once as a question may name.
+  private func places(
+    of chains: [Asked], _ outcome: inout ReadBackOutcome, isFresh: Bool
+  ) throws -> [(Asked, ChainPosition?)] {
+    var found: [(Asked, ChainPosition?)] = []
+    for start in stride(from: 0, to: chains.count, by: limits.questionChains) {
+      let part = Array(chains[start..<min(start + limits.questionChains, chains.count)])
+      found += zip(part, try positions(part, &outcome, isFresh: isFresh))
+    }
+    return found
   }
 
   private func readDocuments(_ outcome: inout ReadBackOutcome) throws {

@@ -59,6 +59,8 @@ extension Mesh {
       else { continue }
       sessions[id]?.hear([], ledger, &step)
       step.emit(.send(id, .interest(session.toldInterest(ledger))))
+      // Who remembers the same interest has nothing to offer for it.
+      sessions.scopeWidened(with: id, step.now)
       if session.phase == .live { neighbours.tellAgain(to: id, &sessions, &pulls, ledger, &step) }
     }
   }

@@ -98,11 +98,19 @@ final class EngineBoard: Sendable {
       ?? status.map { LogTotals(documents: $0.documents, changes: $0.changes, logBytes: $0.logBytes) }
   }
 
-  /// A look that has what users had been answered.
+  /// The latest look, where it has what users had been answered. Of what would be lost an earlier one tells as much, where
+  /// nothing has been written since.
   private func shown(judgesWipe: Bool, since answers: UInt64) -> EngineView? {
     state.withLock { state in
-      guard let look = judgesWipe ? state.judged : state.latest, look.answers >= answers else { return nil }
-      return state.totals.map { look.view.counting($0) } ?? look.view
+      guard let look = state.latest, look.answers >= answers else { return nil }
+      var view = look.view
+      if judgesWipe, view.status.lostIfWiped == nil {
+        guard let judged = state.judged, judged.answers >= answers,
+          let whole = view.judged(as: judged.view)
+        else { return nil }
+        view = whole
+      }
+      return state.totals.map { view.counting($0) } ?? view
     }
   }
 }

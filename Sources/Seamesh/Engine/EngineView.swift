@@ -51,6 +51,14 @@ struct EngineView: Sendable {
     return view
   }
 
+  /// With what an earlier look tells of what would be lost; nil where something was written since.
+  func judged(as earlier: EngineView) -> EngineView? {
+    guard earlier.status.changes == status.changes else { return nil }
+    var view = self
+    view.status.lostIfWiped = earlier.status.lostIfWiped
+    return view
+  }
+
   var age: UInt64 { ElapsedClock.now().millisecondsSince(taken) }
 }
 

@@ -19,9 +19,9 @@ final class Knowledge {
   /// A right was narrowed: what counted may fall.
   private(set) var wasNarrowed = false
   /// Devices that were ended, and those of them that are in other hands.
+  private(set) var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
   /// When each node had drawn a replica id last.
   private var drawnAt: [Int: UInt64] = [:]
-  private(set) var (ended, compromised): (Set<PublicKey>, Set<PublicKey>) = ([], [])
   private var rights: [Set<Digest>: JudgedRights] = [:]
   private var verdicts = VerdictShelf()
 
@@ -177,11 +177,12 @@ final class Knowledge {
     Set(Dictionary(grouping: world.nodes, by: \.key.publicKey).filter { $0.value.count > 1 }.keys)
   }
 
-  /// Somebody holds so much of the device's that he takes no more of what it writes alone, which others may have taken before:
+  /// Somebody who keeps to the limits holds so much of the device's that he takes no more of what it writes alone, which others may have taken before:
   /// they may differ in that for good (decision 30).
   private func hasSpentPlaces(_ device: PublicKey) -> Bool {
     let limits = world.plan.mesh.takes
     return world.nodes.contains { node in
+      guard node.isHonest, !flooders.contains(node.key.publicKey) else { return false }
       let chains = node.directory.book.partitions.values.map { held in
         held.runs.keys.count { owners[$0] == device }
       }

@@ -92,6 +92,9 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
   /// How far each chain was said to be in the backend at the last reading.
   var told: [UInt64] { backendVectors.withLock { $0.last }.map { $0.entries.values.map(\.sequence) } ?? [] }
 
+  /// How often it was told.
+  var toldCount: Int { backendVectors.withLock { $0.count } }
+
   func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result { try store.readers.read(body) }
   func backendHas(_ vectors: [(PartitionName, VersionVector)]) {
     backendVectors.withLock { $0 += vectors.map(\.1) }
@@ -143,13 +146,19 @@ final class HashLedger: Backend, @unchecked Sendable {
     askedHeads.withLock { $0 += ids }
     return ids.compactMap { id in statements.withLock { $0[id] }.map { (id, $0) } }
   }
-  func documentStart(of process: String) -> DocumentStart {
+  func documentStart(of process: String) throws(BackendProblem) -> DocumentStart {
+    try refuseCopy()
     var start = DocumentStart()
     start.step = news.withLock { $0.step }
     return start
   }
+  private func refuseCopy() throws(BackendProblem) {
+    guard isHeldByCopy.withLock({ $0 }) else { return }
+    throw BackendProblem(.refused, "a copy of this device forwards")
+  }
+
   func documentNews(of process: String) throws(BackendProblem) -> DocumentNews {
-    guard !isHeldByCopy.withLock({ $0 }) else { throw BackendProblem(.refused, "a copy of this device forwards") }
+    try refuseCopy()
     var news = news.withLock { $0 }
     news.ledger.statements = StatementSum.of(statementIDs(), SHA256.hash)
     return news
@@ -173,7 +182,7 @@ final class HashLedger: Backend, @unchecked Sendable {
       answer.hashes = hashes.suffix(1)
       answer.mark = mark.withLock { $0 }
       answer.hasChange =
-        (1...answer.highest).contains(question.sequence) && hashes[Int(question.sequence) - 1] == question.hash
+        hashes.indices.contains(Int(question.sequence) - 1) && hashes[Int(question.sequence) - 1] == question.hash
       return answer
     }
   }

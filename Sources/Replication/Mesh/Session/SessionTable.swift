@@ -103,10 +103,12 @@ package struct SessionTable: Sendable {
 
   /// Two may speak of more than before: it is compared at the next tick.
   mutating func scopeWidened(_ now: MonotonicTime) {
-    for id in all.keys {
-      all[id]?.live?.level.forget()
-      all[id]?.live?.comparison.hasten(now)
-    }
+    for id in all.keys { scopeWidened(with: id, now) }
+  }
+
+  mutating func scopeWidened(with id: SessionID, _ now: MonotonicTime) {
+    all[id]?.live?.level.forget()
+    all[id]?.live?.comparison.hasten(now)
   }
 
   mutating func digestsMoved(_ moved: [PartitionID: Digest?]) {

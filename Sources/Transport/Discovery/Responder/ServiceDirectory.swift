@@ -38,7 +38,7 @@ struct ServiceDirectory {
     var resolveAt: MonotonicTime
     var isInProgress = false
     var failures = 0
-    /// Since it appeared, or was connected last.
+    /// Since it appeared.
     var successes: UInt64 = 0
     var resolution: Resolution?
   }
@@ -129,10 +129,8 @@ struct ServiceDirectory {
   mutating func setSettled(_ names: Set<String>, now: MonotonicTime) {
     let (lost, gained) = (settled.subtracting(names), names.subtracting(settled))
     settled = names
-    for key in services.keys where lost.contains(key.name) {
-      services[key]?.resolveAt = now
-      services[key]?.successes = 0
-    }
+    // Once, and then as seldom as before: in a large fleet links are given up again and again.
+    for key in services.keys where lost.contains(key.name) { services[key]?.resolveAt = now }
     for key in services.keys where gained.contains(key.name) && services[key]?.resolution != nil {
       services[key]?.resolveAt = now.advanced(byMilliseconds: intervalMilliseconds * ServiceDirectory.settledFactor)
     }
