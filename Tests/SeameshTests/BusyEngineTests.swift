@@ -101,6 +101,7 @@ import Testing
     board.publish(with, judgesWipe: true)
     board.publish(without, judgesWipe: false)
     #expect(!board.isDue)
+    try eventually { ElapsedClock.now() > with.taken }
     let later = try fleet.nodes[0].engine.ask { EngineView($0, judgesWipe: false) }
     board.publish(later, judgesWipe: false)
     let shown = board.view(judgesWipe: true) { true }
