@@ -43,9 +43,12 @@ extension CommitWriter {
     try renewal.changeIfDue(for: partition, owed.name, transaction, &done)
     var moved: [LogChange] = []
     var waiting: Set<ReplicaID> = []
-    for (replica, run) in runs where !waiting.contains(replica) {
-      if let change = try reissue(run.content, run.stored.context, hashes, partition) {
+    // Copies that wrote the same at one moment have one change in two runs: again it is issued once, before what has seen it.
+    var left = hashes
+    for (replica, run) in runs where !waiting.contains(replica) && !left.isDisjoint(with: run.content.run.hashes) {
+      if let change = try reissue(run.content, run.stored.context, left, partition) {
         moved.append(change)
+        left.subtract(run.content.run.hashes)
       } else {
         waiting.insert(replica)
       }
