@@ -329,6 +329,16 @@ struct CommandTests {
     #expect(ended.output == "snapshot 0 documents\n" && ended.errors.last == "1", "\(ended)")
   }
 
+  @Test("a watch that ends since the right to read was taken away ends as one that was never allowed")
+  func forbiddenWatch() throws {
+    DispatchQueue.global().async { [node] in
+      _ = waitUntil { node.watches.count == 1 }
+      node.watches.last?.fail(NodeError(.notPermitted, "this device may not read p"))
+    }
+    let ended = try seamesh("watch", "p", "c")
+    #expect(ended.status == 4 && ended.error.contains("this device may not read p"))
+  }
+
   @Test("a watch that the node refuses, or cannot go on with, says why and does not say that the node stopped")
   func refusedWatch() throws {
     node.failWatches(NodeError(.tooLarge, "more than 4 documents"))

@@ -72,7 +72,7 @@ struct ReceiptVerbTests {
         node.receiptWatches.last?.fail(NodeError(.notPermitted, "not any more"))
       }
       process.waitUntilExit()
-      #expect(process.terminationStatus == (isJSON ? 5 : 1))
+      #expect(process.terminationStatus == (isJSON ? 5 : 4))
     }
   }
 

@@ -33,7 +33,9 @@ struct RightsNames {
       throw NodeError(.notFound, "there is no device \(name) in this fleet; seamesh devices shows those there are")
     }
     guard found.count == 1 else {
-      let ids = found.map { DeviceID($0.device).shortText }.joined(separator: ", ")
+      let ids = found.map { member in
+        DeviceID(member.device).shortText + (authority.isEnded(member.device) ? " (ended)" : "")
+      }.joined(separator: ", ")
       throw NodeError(.unprocessable, "\(found.count) devices are called \(name): name one by its key (\(ids))")
     }
     return first.device

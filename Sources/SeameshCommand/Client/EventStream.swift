@@ -29,7 +29,9 @@ func followEvents(
 private func refusal(_ problem: String) -> Failure? {
   let map = (try? ExtendedJSON.parseMap(Array(problem.utf8))) ?? ValueMap()
   guard map["type"] != .string("urn:seamesh:problem:stopping") else { return nil }
-  return Failure(.failed, shown(map.text("detail")))
+  let status = if case .int(let number)? = map["status"] { Int(clamping: number) } else { 0 }
+  // It was well formed when it began.
+  return Failure(ExitStatus(httpStatus: status, isTyped: false), shown(map.text("detail")))
 }
 
 /// Reads server-sent events (HTML Living Standard §9.2) from bytes as they come.

@@ -210,14 +210,22 @@ private final class Receiver {
       : "the node answered with status \(status)"
     let map = (try? ExtendedJSON.parseMap(problem)) ?? ValueMap()
     if case .string(let text)? = map["detail"] { detail = text.string }
-    let exit: ExitStatus =
-      switch status {
+    return Failure(
+      ExitStatus(httpStatus: status, isTyped: isTyped), shown(detail),
+      isBusy: map["type"] == .text(Problem.Kind.busy.type))
+  }
+}
+
+extension ExitStatus {
+  /// Of a node's refusal. `isTyped`: what was asked for was written as it is on the command line.
+  init(httpStatus: Int, isTyped: Bool) {
+    self =
+      switch httpStatus {
       case 404: .notFound
       case 401, 403: .notPermitted
       case 400 where isTyped, 422 where isTyped: .usage
       default: .failed
       }
-    return Failure(exit, shown(detail), isBusy: map["type"] == .text(Problem.Kind.busy.type))
   }
 }
 

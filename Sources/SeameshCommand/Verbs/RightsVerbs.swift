@@ -65,7 +65,10 @@ let revokeVerb = Verb(
 
 let retireVerb = Verb(
   "retire", "end a device that has done its work",
-  details: ["It may do nothing any more. What it wrote counts, also under chains that have not come here yet."],
+  details: [
+    "It may do nothing any more. What it wrote counts as far as it is here, and of chains of which nothing has come here yet. "
+      + "Let it hand over first what it wrote while it was away: seamesh safe-to-wipe on it says whether it has."
+  ],
   operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh retire 'old tablet'", "Ends the device of that label")]
 ) { invocation, context throws(Failure) in
