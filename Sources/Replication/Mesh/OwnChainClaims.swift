@@ -87,8 +87,8 @@ package struct OwnChainClaims: Sendable {
 
   // MARK: What begins and ends them
 
-  /// A peer's word on a chain of this node's, which may rest. Where it names more than was written here, or something else, the signed runs
-  /// are to be fetched from that peer at once. Answers whether own writes begin to wait for them.
+  /// A peer's word on a chain of this node's, which may rest. Where it names more than was written here, or something else, the
+  /// signed runs are to be fetched from that peer at once. Answers whether own writes begin to wait for them.
   mutating func judge(
     _ position: ChainPosition, of replica: ReplicaID, own: ChainPosition?, of partition: PartitionID,
     from session: PeerSession, _ step: Step
