@@ -5,9 +5,7 @@ extension Mesh {
     sessions[id]?.pulse.hear(step.now)
     let partition = ledger.id(of: batch.name)
     guard sessions.look(at: id, { $0.isInScope(partition, batch.name, ledger) }) == true else {
-      if batch.isForkEvidence, sessions[id]?.takesHeldWork(runs, partition, batch.name, ledger) == true {
-        take(batch, runs, id, partition, &step)
-      }
+      if batch.isForkEvidence { receiveHandedOver(batch, runs, id, partition, &step) }
       return
     }
     guard sessions[id]?.takeUpStream(partition, batch.name, ledger, step.now) == true else { return }
@@ -20,6 +18,16 @@ extension Mesh {
       sessions[id]?.live?.streams[partition]?.incoming.noteProgress(step.now)
     }
     take(batch, runs, id, partition, &step)
+  }
+
+  private mutating func receiveHandedOver(
+    _ batch: RunBatch, _ runs: [IncomingRun], _ id: SessionID, _ partition: PartitionID, _ step: inout Step
+  ) {
+    if sessions[id]?.takesHeldWork(runs, partition, batch.name, ledger) == true {
+      take(batch, runs, id, partition, &step)
+    } else {
+      sessions[id]?.noteHandedOverEarly(runs, partition, batch.name, ledger)
+    }
   }
 
   private mutating func take(

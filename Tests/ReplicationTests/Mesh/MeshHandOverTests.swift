@@ -154,31 +154,77 @@ import Testing
     #expect(bench.transcript.count == start)
   }
 
+  /// Node 0 writes what it may not any more; node 1, which may carry it, hears of neither its right nor its end by itself.
+  private struct Lowered {
+    let bench: MeshBench
+    let id: SessionID
+    let writes: Statement
+
+    /// - Parameter wants: of node 0; what it does not want is in no common scope.
+    init(wants: Text = "*") throws {
+      bench = try MeshBench([0, 1], wants: [wants, "*"], rights: .byUser)
+      let (author, taker) = (bench.nodes[0], bench.nodes[1])
+      let known = [try bench.grant(.everyone, .none), try bench.grant(.device(taker.key.publicKey), .carry)]
+      for node in bench.nodes { node.deliver(.statementsStored(known)) }
+      id = bench.connected(0, 1)
+      writes = try bench.grant(.device(author.key.publicKey), .write)
+      author.deliver(.statementsStored([writes]))
+      try author.write(1)
+      bench.loseMessages()
+    }
+
+    var author: BenchNode { bench.nodes[0] }
+    var taker: BenchNode { bench.nodes[1] }
+    var taken: UInt64? { taker.state?.heldAbove[author.replica]?.sequence }
+
+    func grant(_ level: AccessLevel) throws -> Statement { try bench.grant(.device(author.key.publicKey), level) }
+
+    /// The author hears of its end, and shows what it holds.
+    func tellAuthor(_ lowered: Statement) throws {
+      author.deliver(.statementsStored([lowered]))
+      bench.loseStatements()
+      bench.pass(1_000)
+      try #require(author.state?.heldAbove[author.replica]?.sequence == 1)
+      #expect(taken == nil && taker.mesh.sessions[id]?.phase == .live)
+    }
+  }
+
   @Test("what came before the right to it was known is asked for again when statements come")
   func early() throws {
-    let bench = try MeshBench([0, 1], rights: .byUser)
-    let (author, taker) = (bench.nodes[0], bench.nodes[1])
-    func grant(_ subject: Statement.Subject, _ level: AccessLevel) throws -> Statement {
-      try #require(bench.state(.grant(Statement.Grant(subject: subject, level: level, pattern: "*"))))
-    }
-    let known = [try grant(.everyone, .none), try grant(.device(taker.key.publicKey), .carry)]
-    for node in bench.nodes { node.deliver(.statementsStored(known)) }
-    let id = bench.connected(0, 1)
+    let scene = try Lowered()
+    let lowered = try scene.grant(.none)
+    try scene.tellAuthor(lowered)
+    scene.taker.deliver(.statementsStored([scene.writes, lowered]))
+    scene.bench.pass(1_000)
+    #expect(scene.taken == 1)
+  }
 
-    // The taker hears of neither.
-    let writes = try grant(.device(author.key.publicKey), .write)
-    author.deliver(.statementsStored([writes]))
-    try author.write(1)
-    let lowered = try grant(.device(author.key.publicKey), .none)
-    bench.loseMessages()
-    author.deliver(.statementsStored([lowered]))
-    bench.loseStatements()
-    bench.pass(1_000)
-    try #require(author.state?.heldAbove[author.replica]?.sequence == 1)
-    #expect(taker.state?.heldAbove[author.replica] == nil && taker.mesh.sessions[id]?.phase == .live)
-    taker.deliver(.statementsStored([writes, lowered]))
-    bench.pass(1_000)
-    #expect(taker.state?.heldAbove[author.replica]?.sequence == 1)
+  @Test("so is what came from who might still carry its partition, by the statements that were here")
+  func earlyOfWriter() throws {
+    let scene = try Lowered(wants: "other")
+    scene.taker.deliver(.statementsStored([scene.writes]))
+    scene.bench.loseMessages()
+    let lowered = try scene.grant(.none)
+    try scene.tellAuthor(lowered)
+    scene.taker.deliver(.statementsStored([lowered]))
+    scene.bench.pass(1_000)
+    #expect(scene.taken == 1)
+  }
+
+  @Test("so is what was asked for, and came when the rights that are known here had moved once more")
+  func earlyOnceMore() throws {
+    let scene = try Lowered(wants: "other")
+    let lowered = try scene.grant(.none)
+    try scene.tellAuthor(lowered)
+    scene.taker.deliver(.statementsStored([scene.writes, lowered]))
+    // It has asked.
+    scene.taker.deliver(.statementsStored([try scene.grant(.write)]))
+    scene.bench.loseStatements()
+    scene.bench.pass(1_000)
+    #expect(scene.taken == nil)
+    scene.taker.deliver(.statementsStored([try scene.grant(.none)]))
+    scene.bench.pass(1_000)
+    #expect(scene.taken == 1)
   }
 
   @Test("what a limit is lowered below while a payload goes out is shown apart, and its stream goes on in order")
@@ -279,5 +325,12 @@ import Testing
       #expect(scene.bench.nodes.dropFirst().allSatisfy { $0.mesh.sessions[id]?.phase == .live }, "\(place)")
       #expect(scene.held(2)?.sequence == 1, "\(place)")
     }
+  }
+}
+
+extension MeshBench {
+  /// By the root, of every partition.
+  fileprivate func grant(_ subject: Statement.Subject, _ level: AccessLevel) throws -> Statement {
+    try #require(state(.grant(Statement.Grant(subject: subject, level: level, pattern: "*"))))
   }
 }

@@ -60,11 +60,21 @@ extension PeerSession {
       && !ledger.authority.isCompromised(peer) && ledger.authority.level(of: ledger.device, in: name) >= .carry
   }
 
-  /// Of a chain that its author shows, and that is not taken yet: nothing allows its runs by the statements that are here,
-  /// or nobody here wants the partition. It is offered once on a session, and no stream brings it.
+  /// Of a chain that its author shows, and that is not taken yet: nothing allows its runs by the statements that are here, or
+  /// nobody here wants the partition. It is offered once on a session, and no stream brings it. What is known of anybody's
+  /// rights may be half of the truth, on either side of it: statements come one after the other.
   mutating func noteHandedOverEarly(_ replica: ReplicaID, _ name: PartitionName, _ ledger: Ledger) {
-    guard ledger.handsOver(peer, replica, to: ledger.device, name) else { return }
+    guard ledger.authority.author(of: replica) == peer, !ledger.authority.isCompromised(peer) else { return }
     live?.handOvers.noteEarly(HandedOverChain(name: name, replica: replica))
+  }
+
+  /// Of runs that are not taken. What is too far above its limit is not asked for again.
+  mutating func noteHandedOverEarly(
+    _ runs: [IncomingRun], _ partition: PartitionID, _ name: PartitionName, _ ledger: Ledger
+  ) {
+    for replica in Set(runs.map(\.replica)) where !takesHeldWork(replica, partition, name, ledger) {
+      noteHandedOverEarly(replica, name, ledger)
+    }
   }
 
   /// Statements may allow it now, or it has come to be wanted: its author is told how much of it is here, and shows the
