@@ -195,7 +195,29 @@ struct RevocationTests {
       let isKept = if case .retire = action { true } else { false }
       #expect(try (fleet.nodes[1].documents.stored(other, "c", id: .string("unseen")) != nil) == isKept)
       #expect(try held(fleet.nodes[1]) == (isKept ? 0 : 1))
+      // Its author may not show it: it counts for others where they have it.
+      try eventually { try fleet.nodes[0].documents.stored(other, "c", id: .string("unseen")) != nil || !isKept }
     }
+  }
+
+  @Test("a device that was retired before anybody had heard of its replica id hands over what it wrote once it is raised")
+  func raisedUnheard() throws {
+    let fleet = try TestFleet(3)
+    for node in fleet.nodes { try node.subscribe("room=*") }
+    try fleet.nodes[0].put(partition, "c", "good", body(["n": .int(1)]))
+    for node in fleet.nodes { try eventually { try shows(node, "good") } }
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    #expect(try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"), isConfirmed: true)).isSigned)
+    try fleet.restart(1)
+    try eventually { try !shows(fleet.nodes[1], "late") }
+    let own = try fleet.nodes[1].doctor().first { $0.code == "device-ended" }
+    #expect(own?.message.contains("1 change") == true, "\(String(describing: own))")
+    func isNamed() throws -> Bool { try fleet.nodes[0].doctor().contains { $0.code == "ended-device-unheard" } }
+    try eventually { try isNamed() }
+    #expect(try fleet.nodes[0].change(RightsChange(.raise("node 1"))).isSigned)
+    for node in fleet.nodes { try eventually { try shows(node, "late") && held(node) == 0 } }
+    #expect(try !isNamed())
   }
 
   @Test("an end that lists a partition of which a node knows nothing bounds what comes of it there later")

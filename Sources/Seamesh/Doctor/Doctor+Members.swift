@@ -64,7 +64,16 @@ extension Doctor {
           .warning, "held-of-ended-devices", "Held, because the device was ended: \(list).",
           remedy: "If it is good work, give it back with seamesh raise DEVICE; nothing needs to be done otherwise."))
     }
-    return findings + work.lowered.map(finding)
+    return findings + work.unheard.map(unheardFinding) + work.lowered.map(finding)
+  }
+
+  private static func unheardFinding(_ device: String) -> DoctorFinding {
+    DoctorFinding(
+      .warning, "ended-device-unheard",
+      "\(device) was ended before anybody had heard under which replica id it writes: what it wrote is on it alone.",
+      remedy:
+        "If it is good work, give it back with seamesh raise \(device): it hands that over at the next meeting. Nothing needs to "
+        + "be done otherwise.")
   }
 
   private static func finding(_ work: LoweredWork) -> DoctorFinding {

@@ -8,6 +8,9 @@ struct HeldWork: Sendable {
   /// What ended this very device, in words.
   var ownEnd: String?
   var own: Int64 = 0
+  /// Labels of ended devices that declared replica ids of which nobody had heard, and of whose work nothing is here: they may
+  /// have some. As an admin alone.
+  var unheard: [String] = []
   /// Of whom this device may see, too.
   var lowered: [LoweredWork] = []
 }
@@ -28,13 +31,14 @@ extension NodeEngine {
       let changes = partition.log.held
       lowered.note(changes, in: partition.name)
       for held in changes {
-        guard let member = authority.membership(for: held.dot.replica),
-          !authority.ends(of: .membership(member.id)).isEmpty, isAdmin || member.device == own
+        guard let author = authority.author(of: held.dot.replica), isAdmin || author == own,
+          authority.isEnded(author, under: held.dot.replica)
         else { continue }
-        work.changes[words.name(of: member.device), default: 0] += 1
-        if member.device == own { work.own += 1 }
+        work.changes[words.name(of: author), default: 0] += 1
+        if author == own { work.own += 1 }
       }
     }
+    if isAdmin { work.unheard = authority.unheardEndedDevices.map(words.name).filter { work.changes[$0] == nil }.sorted() }
     work.lowered = lowered.work
     return work
   }

@@ -22,15 +22,19 @@ import Testing
   private func held(_ slot: Int) -> ChainPosition? { bench.nodes[slot].state?.heldAbove[replica] }
 
   /// What the root says about the device, known at node 1 alone. Its chain counts up to change 1, where nothing else is
-  /// listed.
+  /// listed, and without a limit where no partition is.
   @discardableResult
-  private func end(_ reason: Statement.End.Reason, upTo listed: ChainPosition? = nil) throws -> Digest {
+  private func end(
+    _ reason: Statement.End.Reason, upTo listed: ChainPosition? = nil, listsPartition: Bool = true
+  ) throws -> Digest {
     let authority = bench.nodes[1].mesh.authority
     let membership = try #require(authority.member(of: bench.nodes[0].key.publicKey)).id
     let own = authority.fleetStatements.filter { $0.issuer == bench.nodes[0].key.publicKey }
     let position = try #require(listed ?? bench.nodes[1].state?.clipped[replica])
+    let group = Statement.PartitionEnds(
+      partition: bench.name.text, chains: [.init(replica: replica, position: position)])
     let listing = Statement.Listing(
-      ends: [.init(partition: bench.name.text, chains: [.init(replica: replica, position: position)])],
+      ends: listsPartition ? [group] : [],
       tips: [
         .init(
           scope: "",
@@ -103,6 +107,22 @@ import Testing
     try end(.retire)
     bench.run()
     #expect(held(1)?.sequence == 4 && bench.nodes[1].holds(bench.nodes[0]) == 3)
+  }
+
+  @Test(
+    "a retired device shows what it wrote where nobody set a limit to it, and that counts everywhere",
+    arguments: [false, true])
+  func unlisted(isConnected: Bool) throws {
+    if isConnected { _ = bench.connected(0, 1) }
+    try bench.nodes[0].write(4)
+    bench.loseMessages()
+    try end(.retire, listsPartition: false)
+    _ = bench.connected(1, 2)
+    if !isConnected { _ = bench.connected(0, 1) }
+    bench.run()
+    bench.pass(1_000)
+    try #require(bench.nodes[0].mesh.authority.isEnded(bench.nodes[0].key.publicKey))
+    #expect(bench.nodes.allSatisfy { $0.holds(bench.nodes[0]) == 4 && $0.state?.heldAbove.isEmpty == true })
   }
 
   @Test("it waits until its peer knows what it wants", arguments: [0, 1])

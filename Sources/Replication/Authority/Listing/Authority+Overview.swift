@@ -84,6 +84,18 @@ extension Authority {
     members.voidReplicas.filter { members.authors[$0] == device }.sorted()
   }
 
+  /// Devices that were ended, and that declared replicas by statements which no membership of theirs carries; without those whose
+  /// key somebody else may have.
+  package var unheardEndedDevices: Set<PublicKey> {
+    Set(members.voidReplicas.compactMap { members.authors[$0] }).filter { isEnded($0) && !isCompromised($0) }
+  }
+
+  /// The membership of the replica was ended; or nothing carries it, and any membership of its author was.
+  package func isEnded(_ author: PublicKey, under replica: ReplicaID) -> Bool {
+    let memberships = membership(for: replica).map { [$0] } ?? members(of: author)
+    return memberships.contains { !ends(of: .membership($0.id)).isEmpty }
+  }
+
   /// The end of every branch of what a device signed, by scope; the fleet's even where there is nothing, which is then
   /// said. `isMeant`: of these statements alone.
   package func tips(of device: PublicKey, where isMeant: (Digest) -> Bool = { _ in true }) -> [Statement.ScopeTips] {

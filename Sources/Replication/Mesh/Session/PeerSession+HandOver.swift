@@ -1,7 +1,8 @@
 // What is held above its chain's limit, for an admin to let it count. Nobody announces it; it is shown as forks are.
 //
 // A device that may not carry a partition any more, because it was ended or its grant lowered while it was away, hands over
-// what it wrote meanwhile: of its own chains alone, to who may carry the partition. It hears nothing of it in return.
+// what it wrote meanwhile: of its own chains alone, to who may carry the partition. It hears nothing of it in return. Of a
+// chain of which nobody had anything when the device was retired, what it hands over counts: no limit was set to it.
 extension PeerSession {
   /// Changes above its limit that are taken of one chain: who knows of the limit writes nothing more, and who does not may
   /// have been away for long.
@@ -9,8 +10,8 @@ extension PeerSession {
 
   // MARK: The author
 
-  /// Begins to show what is held of own chains in partitions that this device may not carry any more. Once on a session, when
-  /// the first comparison is through: before that the peer may not be live.
+  /// Begins to show what nobody else may have of own chains, in partitions that this device may not carry any more. Once on a
+  /// session, when the first comparison is through: before that the peer may not be live.
   mutating func offerHeldWork(_ ledger: Ledger, _ step: inout Step) {
     guard live?.handOvers.mayOffer == false else { return }
     live?.handOvers.mayOffer = true
@@ -18,8 +19,12 @@ extension PeerSession {
   }
 
   func offerHeldWork(_ partition: PartitionID, _ ledger: Ledger, _ step: inout Step) {
-    guard live?.handOvers.mayOffer == true, let state = ledger.partitions[partition] else { return }
-    for (replica, _) in state.log.heldAbove.sorted where offers(replica, state.name, ledger) {
+    guard live?.handOvers.mayOffer == true, let state = ledger.partitions[partition],
+      ledger.authority.level(of: ledger.device, in: state.name) < .carry
+    else { return }
+    for (replica, _) in state.log.received.sorted where offers(replica, state.name, ledger) {
+      let isUnbounded = ledger.authority.bound(of: replica, in: state.name).sequence == .max
+      guard isUnbounded || state.log.heldAbove[replica] != nil else { continue }
       step.emit(.loadChain(partition, replica, from: 1, .handOver(id, peer: nil)))
     }
   }
