@@ -40,7 +40,10 @@ struct EndedCheck: Check {
     let honest = world.nodes.filter { $0.isHonest }.compactMap(\.process)
     for author in honest where !known.compromised.contains(author.node.key.publicKey) {
       for partition in author.mesh.partitions.values.sorted(by: { $0.id < $1.id }) {
-        let own = partition.log.heldAbove.sorted.filter { known.owners[$0.replica] == author.node.key.publicKey }
+        let own = partition.log.received.sorted.filter { replica, _ in
+          known.owners[replica] == author.node.key.publicKey
+            && (partition.log.heldAbove[replica] != nil || isUnbounded(replica, partition.name, author))
+        }
         // Of a flooder that is spent nobody takes what it alone wrote in.
         guard !own.isEmpty, !mayCarry(author, partition.name), !author.node.isFlooder || known.isOwed(partition.name)
         else {
@@ -50,7 +53,7 @@ struct EndedCheck: Check {
         where isNamed(other, partition.name, author) {
           let book = other.node.directory.book.partitions[partition.id]
           for (replica, position) in own where !isShown(author, position, of: replica, partition.id, to: book) {
-            return "node \(author.node.slot) has not shown node \(other.node.slot) what \(replica) wrote too much"
+            return "node \(author.node.slot) has not shown node \(other.node.slot) what it wrote as \(replica) and may not show"
           }
         }
       }
@@ -73,6 +76,11 @@ struct EndedCheck: Check {
     return lacking.context.sorted.contains { seen, position in
       other?.runs[seen]?.contains { $0.hash(at: position.sequence)?.tip == position.tip } != true
     }
+  }
+
+  /// Nobody who ended the device had anything of the chain, so that nobody else need have it.
+  private func isUnbounded(_ replica: ReplicaID, _ name: PartitionName, _ author: NodeProcess) -> Bool {
+    !mayCarry(author, name) && rights(of: author.node).author(replica, in: name.text).limits.bound.sequence == .max
   }
 
   private func mayCarry(_ process: NodeProcess, _ name: PartitionName) -> Bool {
