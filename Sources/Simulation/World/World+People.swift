@@ -81,13 +81,14 @@ extension World {
 
   /// Is anything left to wait for, now that all agreed for a while?
   func goesOn() -> Bool {
+    // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most. Asked first, since
+    // this is asked with each event, and whether all agree takes long to see.
+    guard !isAnyoneBarred else { return true }
     guard oracle.agreement.disagreement() == nil else {
       agreedSince = nil
       return true
     }
-    // Until it may renew a replica id of which there is another history, a node refuses to write: a minute at most.
-    return isAnyoneBarred || beginWish() || beginLastWords() || beginDisturbance() || beginAsking()
-      || isBusyAshore()
+    return beginWish() || beginLastWords() || beginDisturbance() || beginAsking() || isBusyAshore()
   }
 
   private var isAnyoneBarred: Bool {
