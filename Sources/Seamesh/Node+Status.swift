@@ -24,11 +24,21 @@ extension Node {
     status.listen = endpoints.listen.map(\.description)
     status.forwarding = forwarding.status
     status.links = keeper.reports(view)
+    status.setAside = (try? FilesSetAside(files.directory.path).paths) ?? []
+    status.endedBy = ownEnds
     let conflicts = knownConflicts(for: .read)
     if !conflicts.isEmpty {
       status.conflicts = ConflictCount(openPartitions: conflicts.count(where: \.areOpen), partitions: conflicts.count)
     }
     return status
+  }
+
+  /// What ended this device, also while the engine is busy.
+  private var ownEnds: [RightStatus] {
+    let (authority, own) = (authority.now, files.deviceKey.publicKey)
+    guard authority.isEnded(own) else { return [] }
+    let arrivals = (try? statementArrivals()) ?? [:]
+    return PermissionDesk(authority: authority, device: own, arrivals: arrivals).ends(of: own)
   }
 
   /// Of the partitions in which this device may do so much.
@@ -43,9 +53,16 @@ extension Node {
   package func peers() throws(NodeError) -> [PeerStatus] { try peers(engine.view()) }
 
   private func peers(_ view: EngineView) throws(NodeError) -> [PeerStatus] {
-    let members = authority.now.allMembers.map { (DeviceID($0.device), $0.membership) }
-    return view.peers.rows(
+    let authority = authority.now
+    let members = authority.allMembers.map { (DeviceID($0.device), $0.membership) }
+    let rows = view.peers.rows(
       metBefore: try documents.reading { try $0.peers() }, Dictionary(members) { _, newer in newer })
+    let ended = Set(members.lazy.map(\.1.device).filter(authority.isEnded).map { DeviceID($0).text })
+    return rows.map { row in
+      var row = row
+      row.isEnded = ended.contains(row.device)
+      return row
+    }
   }
 
   package func devices() throws(NodeError) -> [DeviceStatus] {
@@ -190,7 +207,8 @@ extension NodeEngine {
       status.device = DeviceID(member.device).text
       status.user = member.membership.user.string
       status.label = member.membership.label.string
-      status.role = member.membership.role.string
+      status.role = state.mesh.authority.role(of: member.device).string
+      status.roles = state.mesh.authority.roles(of: member.device).map(\.string)
       status.profile = member.membership.profile
       status.replicas = state.mesh.authority.replicas(of: member.device).map(\.text)
       status.isSelf = member.device == state.identity.device

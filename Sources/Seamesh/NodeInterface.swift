@@ -358,6 +358,11 @@ package struct NodeStatus: Sendable, Equatable {
   /// Changes that are not known to be elsewhere, as `safe-to-wipe` judges; nil where there are too many partitions to judge them
   /// in passing.
   package var lostIfWiped: UInt64?
+  /// Paths in the data directory that would be lost with it and that ``lostIfWiped`` knows nothing of: stores from before a
+  /// restore, files of records that could not be imported.
+  package var setAside: [String] = []
+  /// What ended this device; nothing while it is a member.
+  package var endedBy: [RightStatus] = []
   /// As the inboxes were when they were last summed up; nil where none were.
   package var conflicts: ConflictCount?
   /// How long ago the engine was looked at for this; more than a moment where it is busy.
@@ -383,6 +388,8 @@ package struct PeerStatus: Sendable, Equatable {
   /// Discovery finds it there now.
   package var isFound = false
   package var state = State.seen
+  /// It was a member of the fleet and is none any more.
+  package var isEnded = false
   /// Why it is in that state, or what else a person should know; often empty.
   package var detail = ""
   /// What this node's own link has to do with that; nil where nothing.
@@ -424,7 +431,10 @@ package struct DeviceStatus: Sendable, Equatable {
   package var device = ""
   package var user = ""
   package var label = ""
+  /// The first of ``roles``.
   package var role = ""
+  /// By all of its memberships that stand, or of an ended device by those that it had: `admin` first, the others in byte order.
+  package var roles: [String] = []
   package var profile = ValueMap()
   package var replicas: [String] = []
   package var isSelf = false

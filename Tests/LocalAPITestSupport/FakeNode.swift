@@ -197,6 +197,7 @@ package final class FakeNode: NodeInterface {
     if let devices = state.withLock({ $0.devices }) { return devices }
     var device = DeviceStatus()
     (device.label, device.isSelf, device.replicas) = ("bridge", true, ["00ff"])
+    (device.role, device.roles) = ("admin", ["admin", "officer"])
     return [device]
   }
 

@@ -204,6 +204,37 @@ struct CommandTests {
       try !FileManager.default.contentsOfDirectory(atPath: server.directory).contains { $0.hasPrefix("import-aside") })
   }
 
+  @Test("an ended device's status says so and what that means; peers mark it, and devices show roles and what ended it")
+  func endedDevices() throws {
+    var (end, status, peer, device) = (RightStatus(), try node.status(), PeerStatus(), DeviceStatus())
+    (end.issuer, end.manner, end.since, end.sinceBy) = ("office", "retire", 0, "arrival")
+    status.endedBy = [end]
+    node.show(status: status)
+    let line = "membership  ended by office, 1970-01-01T00:00:00Z (retired): it writes nothing any more"
+    #expect(try seamesh("status").output.contains(line))
+    (peer.label, peer.state, peer.isEnded) = ("bo", .connected, true)
+    node.show(peers: [peer])
+    #expect(try seamesh("peers").output.contains("connected: ended, it is no member any more"))
+    #expect(try seamesh("peers", "--json").output.contains(#""ended":true"#))
+    end.manner = "compromised"
+    (device.roles, device.endedBy) = (["admin", "officer"], [end])
+    node.show(devices: [device])
+    let devices = try seamesh("devices").output
+    #expect(devices.contains("admin, officer") && devices.contains("Z (revoked as compromised)"), "\(devices)")
+  }
+
+  @Test("status says that what a restore set aside is not checked, also where nothing else would be lost")
+  func setAside() throws {
+    var status = try node.status()
+    (status.lostIfWiped, status.setAside) = (0, ["/d/seamesh.db.before-restore-1"])
+    node.show(status: status)
+    let unchecked = "would be lost and is not checked: /d/seamesh.db.before-restore-1"
+    #expect(try seamesh("status").output.contains("if wiped    nothing of the store would be lost; \(unchecked)\n"))
+    status.lostIfWiped = 2
+    node.show(status: status)
+    #expect(try seamesh("status").output.contains("\(unchecked); see seamesh safe-to-wipe"))
+  }
+
   @Test("the node's state is shown as tables, and as JSON")
   func states() throws {
     #expect(try seamesh("partitions").output.contains("holds nothing yet"))

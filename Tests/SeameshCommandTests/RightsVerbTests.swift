@@ -62,6 +62,23 @@ struct RightsVerbTests {
       node.lastRightsChange == RightsChange(.grant(who: "role:officer", level: "write", pattern: "agency=*")))
   }
 
+  @Test("without a terminal an ended device is not promoted: what ended it is said, and that --yes confirms it")
+  func promotion() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var outcome = RightsOutcome()
+    (outcome.statements, outcome.says) = (["00ff"], ["the membership of b"])
+    outcome.warnings = ["b is no member any more: it was retired by a"]
+    node.show(rights: outcome)
+    let refused = try server.run(["promote", "b"])
+    #expect(refused.status == 1 && node.lastRightsChange?.isDryRun == true)
+    #expect(
+      refused.error.contains("nothing was signed: b is no member any more: it was retired by a; look with --dry-run"),
+      "\(refused.error)")
+    #expect(try server.run(["promote", "b", "--yes"]).status == 0)
+    #expect(node.lastRightsChange == RightsChange(.promote(device: "b"), isConfirmed: true))
+  }
+
   @Test("what the verbs ask for reaches the node, and a level that is none is a mistake of usage")
   func requests() throws {
     let node = FakeNode()

@@ -63,7 +63,7 @@ struct TerminalTests {
   private func tellHostileNames(_ run: (String, [String: String]) throws -> CommandResult) throws {
     var (peer, device, status) = (PeerStatus(), DeviceStatus(), NodeStatus())
     (peer.label, peer.user, peer.detail, peer.address) = (Self.hostile, Self.hostile, Self.hostile, Self.hostile)
-    (device.label, device.user, device.role) = (Self.hostile, Self.hostile, Self.hostile)
+    (device.label, device.user, device.roles) = (Self.hostile, Self.hostile, [Self.hostile])
     (status.label, status.user, status.fleetName) = (Self.hostile, Self.hostile, Self.hostile)
     node.show(peers: [peer])
     node.show(devices: [device])

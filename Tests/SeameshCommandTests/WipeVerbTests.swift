@@ -18,6 +18,7 @@ struct WipeVerbTests {
     var loss = WipeReport.Loss()
     (loss.partition, loss.changes, loss.reachable) = ("agency=G", 3, ["boat"])
     loss.documents = [WipeReport.Document(collection: "reports", id: .string("r1"))]
+    (loss.holders, loss.hindrances) = (["tablet"], ["office has to subscribe"])
     (report.losses, report.lostChanges, report.lostPartitions, report.nowhereChanges) = ([loss], 3, 2, 1)
     report.asideFiles = [WipeReport.AsideFile(path: "/d/import-aside-1.jsonl", records: 4)]
     return report
@@ -42,7 +43,8 @@ struct WipeVerbTests {
     let result = try server.run(["safe-to-wipe", "--holders=3", "--heard-within=24h"])
     #expect(result.status == 1 && result.output.hasPrefix("no"))
     for line in [
-      "not safe: 3 changes of agency=G", "reports \"r1\"", "in reach: boat", "1 other partition",
+      "not safe: 3 changes of agency=G", "reports \"r1\"", "has it already: tablet", "in reach: boat",
+      "office has to subscribe", "1 other partition",
       "records put aside: 4 in /d/import-aside-1.jsonl; mend them there, import that file", "too old: not counted",
     ] { #expect(result.output.contains(line), "\(line): \(result.output)") }
     #expect(

@@ -42,15 +42,72 @@ struct WipeTests {
     #expect(loss.documents.first == WipeReport.Document(collection: "reports", id: .string("r0")))
     #expect(report.notes.contains { $0.contains("root key") })
     #expect(report.nowhereChanges == 5)
+    #expect(report.obstacles.count == 1 && report.obstacles[0].contains("alone in its fleet"))
   }
 
-  @Test("one other device is not enough; that could take it is named")
+  @Test("who is in reach and could take it, or does not subscribe to it, is told beside the one that has it")
+  func takers() throws {
+    let fleet = try TestFleet(3)
+    for node in fleet.nodes.prefix(2) { try node.subscribe("agency=W") }
+    _ = try fleet.nodes[0].put(partition, "reports", "r", body(["n": .int(1)]))
+    var loss: WipeReport.Loss?
+    try eventually {
+      loss = try judge(fleet.nodes[0]).losses.first
+      return loss?.holders == ["node 1"]
+    }
+    #expect(loss?.reachable == [])
+    #expect(loss?.hindrances.count == 1 && loss?.hindrances.first?.contains("node 2; it takes a subscription") == true)
+    _ = try fleet.nodes[0].unsubscribe("agency=W")
+    let unheard = try judge(fleet.nodes[0], asking: false).losses.first
+    #expect(unheard?.holders == [] && unheard?.hindrances.first?.contains("seamesh subscribe agency=W") == true)
+    withExtendedLifetime(fleet) {}
+  }
+
+  @Test("a device that was ended says that no waiting makes a yes of its no, and how it was ended")
+  func ended() throws {
+    let fleet = try fleet(3)
+    try fleet.restart(1, peers: [])
+    _ = try fleet.nodes[1].put(partition, "reports", "late", body(["n": .int(1)]))
+    _ = try fleet.nodes[0].change(RightsChange(.retire(device: "node 1"), isConfirmed: true))
+    try fleet.restart(1)
+    try eventually { try !fleet.nodes[1].status().endedBy.isEmpty }
+    let report = try judge(fleet.nodes[1])
+    #expect(!report.isSafe && report.obstacles.count == 1, "\(report.obstacles)")
+    #expect(report.obstacles.first?.contains("no member any more, retired by node 0, ") == true, "\(report.obstacles)")
+  }
+
+  @Test("a store from before a restore and records put aside are named by doctor and status, as what is not checked")
+  func setAside() throws {
+    let fleet = try fleet(3)
+    let node = fleet.nodes[0]
+    try eventually { try judge(node).isSafe }
+    #expect(try node.doctor().map(\.code) == ["healthy"] && node.status().setAside.isEmpty)
+    let store = fleet.path(of: 0) + "/seamesh.db.before-restore-20260101T000000Z"
+    let records = fleet.path(of: 0) + "/import-aside-20260101T000000Z-1.jsonl"
+    for name in [store, records] { try Data("{}\n".utf8).write(to: URL(fileURLWithPath: name)) }
+    #expect(try node.status().setAside == [store, records])
+    let findings = try node.doctor()
+    #expect(findings.map(\.code) == ["store-set-aside", "records-set-aside"], "\(findings)")
+    try #require(findings.count == 2)
+    #expect(findings.map(\.level) == [.warning, .warning])
+    #expect(findings[0].message.contains("\(store) is the store from before a restore. It is not checked"))
+    #expect(findings[1].message.contains(records))
+    // Of a store that had lost its database only the log was there to be set aside.
+    for name in [store, records] { try FileManager.default.removeItem(atPath: name) }
+    try Data([1]).write(to: URL(fileURLWithPath: store + "-wal"))
+    let report = try judge(node)
+    #expect(!report.isSafe && report.obstacles.first?.hasPrefix(store + "-wal is the store") == true)
+  }
+
+  @Test("one other device is not enough; it is named as the one that has it, and not as one that could take it")
   func one() throws {
     let fleet = try fleet(2)
     let report = try judge(fleet.nodes[0])
     withExtendedLifetime(fleet) {}
     #expect(
-      !report.isSafe && report.losses.first?.reachable == ["node 1"] && report.evidence.map(\.label) == ["node 1"])
+      !report.isSafe && report.losses.first?.holders == ["node 1"] && report.evidence.map(\.label) == ["node 1"])
+    #expect(report.losses.first?.reachable == [])
+    #expect(report.obstacles.count == 1 && report.obstacles[0].contains("has 1 other device, and 2 are asked for"))
     #expect(report.lostChanges == 5 && report.nowhereChanges == 0, "all of it is on one other device")
   }
 
@@ -93,7 +150,7 @@ struct WipeTests {
     for name in [aside, aside + "-wal"] { try Data([1]).write(to: URL(fileURLWithPath: name)) }
     let beside = try judge(node)
     #expect(!beside.isSafe && beside.obstacles.count == 1 && beside.obstacles.first?.contains(aside) == true)
-    try FileManager.default.removeItem(atPath: aside)
+    for name in [aside, aside + "-wal"] { try FileManager.default.removeItem(atPath: name) }
     #expect(try judge(node).isSafe)
   }
 

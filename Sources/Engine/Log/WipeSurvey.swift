@@ -9,6 +9,10 @@ package struct WipeSurvey: Sendable {
   package var hasFailed = false
   /// Devices that could take a partition now, for the first of the ``losses``.
   package var hearers: [PartitionID: [PublicKey]] = [:]
+  /// Members with which there is a session, whatever they take.
+  package var inReach: [PublicKey] = []
+  /// Of the same partitions, those that this node does not want any more: it hears of no word about them.
+  package var unheard: Set<PartitionID> = []
   /// A few documents that changes wrote that would be lost, for the same partitions.
   package var documents: [PartitionID: [DocumentKey]] = [:]
 
@@ -36,8 +40,11 @@ extension NodeEngine {
       survey.holdings.append(holding)
       survey.judgements.append(WipeJudgement(holding, rules))
     }
+    let live = state.mesh.sessions.values.lazy.filter { $0.phase == .live }.map(\.peer)
+    survey.inReach = Set(live).filter { !state.mesh.authority.isEnded($0) }.sorted()
     for loss in survey.losses.prefix(WipeSurvey.partitionLimit) {
       survey.hearers[loss.partition] = state.mesh.hearers(of: loss.partition)
+      if !state.mesh.interest.wants(loss.partition, name: loss.name) { survey.unheard.insert(loss.partition) }
       survey.documents[loss.partition] = documents(of: loss)
     }
     return survey

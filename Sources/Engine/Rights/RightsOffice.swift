@@ -51,7 +51,7 @@ struct RightsOffice {
     let parts = StatementParts(talkers: state.mesh.authority.talkers)
     return try bodies.flatMap(parts.split).map { body in
       let unsigned = try StatementCodec.unsigned(
-        fleet: state.identity.fleet, issuer: author, after: last, body: body, notes: notes)
+        fleet: state.identity.fleet, issuer: author, after: last, body: body, notes: notes(on: request))
       let draft = try StatementCodec.assemble(
         unsigned: unsigned, signature: nobody, state.identity.cryptography.hash)
       last = Statement.Link(sequence: draft.sequence, id: draft.id)
@@ -59,11 +59,15 @@ struct RightsOffice {
     }
   }
 
-  /// When it was signed, for people.
-  private var notes: StatementNotes {
+  /// When it was signed, and as what a device was ended, for people.
+  private func notes(on request: RightsRequest) -> StatementNotes {
     let time = UInt64(bitPattern: state.clock.wallMilliseconds)
     let bytes = (0..<8).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * UInt64($0))) }
-    return StatementNotes([StatementNotes.Entry(key: StatementNotes.Key.issuedAt, content: bytes)])
+    var notes = StatementNotes([StatementNotes.Entry(key: StatementNotes.Key.issuedAt, content: bytes)])
+    if case .end(_, let manner, _) = request, let number = manner.note {
+      notes.entries.append(StatementNotes.Entry(key: StatementNotes.Key.endManner, content: [number]))
+    }
+    return notes
   }
 }
 

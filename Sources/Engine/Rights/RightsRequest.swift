@@ -11,13 +11,32 @@ package enum RightsRequest: Sendable {
   /// A member becomes an admin.
   case promote(PublicKey)
 
-  package enum EndManner: String, Sendable {
+  package enum EndManner: String, Sendable, CaseIterable {
     /// It has done its work: what it wrote under chains that are not here counts as well, when it comes.
     case retire
     /// What it wrote beyond what is here is held.
     case revoke
     /// The same, and in partitions that are not carried here nothing of it counts.
     case compromised
+
+    /// As the end notes it, which says by its reason alone that a device is compromised.
+    var note: UInt8? {
+      switch self {
+      case .retire: 0
+      case .revoke: 1
+      case .compromised: nil
+      }
+    }
+  }
+}
+
+extension Statement {
+  /// As what this ends a device; nil where it does not, or does not say whether the device had done its work.
+  package var endManner: RightsRequest.EndManner? {
+    guard case .end(let end) = body, case .membership = end.target else { return nil }
+    guard end.reason != .compromised else { return .compromised }
+    guard let number = notes[StatementNotes.Key.endManner]?.first else { return nil }
+    return RightsRequest.EndManner.allCases.first { $0.note == number }
   }
 }
 

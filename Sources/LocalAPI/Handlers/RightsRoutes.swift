@@ -56,7 +56,8 @@ let rightsRoutes: [Route] = [
     [.required("what", .string(from: 1))]
   ) { members throws(Problem) in .raise(try members.string("what").string) },
   change(
-    "/v1/promotions", "promote", "Makes a member an admin. Only where the fleet's root key lies.",
+    "/v1/promotions", "promote",
+    "Makes a member an admin. Only where the fleet's root key lies. A device that was ended is let in again so, which needs yes.",
     [.required("device", .string(from: 1))]
   ) { members throws(Problem) in .promote(device: try members.string("device").string) },
 ]
@@ -67,8 +68,8 @@ private let whom = Schema.any([
 
 private let dryRun = Schema.nullable(.boolean).describing("true: says what it would do, and signs nothing")
 private let yes = Schema.nullable(.boolean).describing(
-  "true: confirms it. What takes something away from anybody is not signed without, and answered with 422; look first with "
-    + "dryRun.")
+  "true: confirms it. What takes something away from anybody, or has warnings, is not signed without, and answered with 422; look "
+    + "first with dryRun.")
 
 /// A change of rights, with what all of them take.
 private func change(
@@ -111,7 +112,8 @@ extension RightStatus: Tabled {
   static let table: [Member<RightStatus>] = [
     Member("id", \.id), Member("kind", \.kind), Member("words", \.words), Member("level", \.level),
     Member("inForce", \.isInForce), Member("issuer", \.issuer), Member("since", \.since),
-    Member("sinceBy", \.sinceBy), Member("endedBy", \.endedBy),
+    Member("sinceBy", \.sinceBy), Member("manner", \.manner, .oneOf(["", "retire", "revoke", "compromised"])),
+    Member("endedBy", \.endedBy),
   ]
 }
 

@@ -50,6 +50,7 @@ extension WipeReport.Loss: Tabled {
   static let table: [Member<WipeReport.Loss>] = [
     Member("partition", \.partition), Member("changes", \.changes), Member("apart", \.apart),
     Member("documents", \.documents), Member("reachable", \.reachable),
+    Member("holders", \.holders), Member("hindrances", \.hindrances),
   ]
 }
 

@@ -22,7 +22,7 @@ extension NodeStatus: Tabled {
     Member("readOnly", \.readOnly), Member("held", \.held), Member("heldOfEnded", \.heldOfEnded),
     Member("peersConnected", \.peersConnected, .count), Member("discovery", \.discovery),
     Member("forwarding", \.forwarding), Member("links", \.links), Member("lostIfWiped", \.lostIfWiped),
-    Member("conflicts", \.conflicts),
+    Member("setAside", \.setAside), Member("endedBy", \.endedBy), Member("conflicts", \.conflicts),
     Member("ageMilliseconds", \.ageMilliseconds, .count),
   ]
 }
@@ -83,7 +83,7 @@ extension PeerStatus: Tabled {
   static let table: [Member<PeerStatus>] = [
     Member("device", \.device), Member("label", \.label), Member("user", \.user), Member("address", \.address),
     Member("state", .oneOf(PeerStatus.State.allCases.map(\.rawValue))) { $0.state.rawValue.value },
-    Member("detail", \.detail),
+    Member("ended", \.isEnded), Member("detail", \.detail),
     Member("roundTripMilliseconds", \.roundTripMilliseconds),
     Member("lastContactMilliseconds", \.lastContactMilliseconds), Member("behind", \.behind),
     Member("ahead", \.ahead), Member("sentBytes", \.sentBytes, .count),
@@ -94,7 +94,7 @@ extension PeerStatus: Tabled {
 extension DeviceStatus: Tabled {
   static let table: [Member<DeviceStatus>] = [
     Member("device", \.device), Member("user", \.user), Member("label", \.label), Member("role", \.role),
-    Member("profile", \.profile), Member("replicas", \.replicas), Member("isSelf", \.isSelf),
+    Member("roles", \.roles), Member("profile", \.profile), Member("replicas", \.replicas), Member("isSelf", \.isSelf),
     Member("endedBy", \.endedBy),
   ]
 }

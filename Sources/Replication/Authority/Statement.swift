@@ -96,6 +96,8 @@ package struct StatementNotes: Hashable, Sendable {
     package static let encryptionKey: UInt64 = 3
     /// In a room: 16 random bytes, by which its id differs from those of other rooms of the same membership.
     package static let roomNonce: UInt64 = 4
+    /// In an end of a membership: as what it was asked for, one byte: 0 the device was retired, 1 revoked.
+    package static let endManner: UInt64 = 5
   }
 
   package static let criticalKey: UInt64 = 1 << 15

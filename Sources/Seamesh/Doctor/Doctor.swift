@@ -45,6 +45,8 @@ struct Doctor {
     findings += Doctor.finding(conflicts: conflicts).map { [$0] } ?? []
     findings += historyFindings()
     findings += diskFindings(view.failure)
+    // A directory that cannot be read is found out by what the store meets.
+    findings += Doctor.findings(try? FilesSetAside(directory))
     findings += figures.findings + [descriptors.finding(figures)].compactMap { $0 }
     guard findings.allSatisfy({ $0.level == .ok }) else { return findings }
     return findings + [

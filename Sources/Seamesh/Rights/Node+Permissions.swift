@@ -7,7 +7,7 @@ extension Node {
   /// Who may do what, and by which statements. With a partition: what each device may there; without: the grants.
   package func permissions(_ partition: PartitionName?, who: String?) throws(NodeError) -> PermissionReport {
     let desk = try permissionDesk()
-    let subject: Statement.Subject? = if let who { try desk.names.subject(who) } else { nil }
+    let subject: Statement.Subject? = if let who { try desk.names.subject(who).subject } else { nil }
     var report = PermissionReport()
     if let partition {
       report.members = desk.members(in: partition, subject)
@@ -26,10 +26,14 @@ extension Node {
 
   func permissionDesk() throws(NodeError) -> PermissionDesk {
     let authority = try engine.ask { $0.state.mesh.authority }
-    let arrivals = try documents.reading { reader in
+    return PermissionDesk(authority: authority, device: files.deviceKey.publicKey, arrivals: try statementArrivals())
+  }
+
+  /// When statements came here, in milliseconds since 1970.
+  func statementArrivals() throws(NodeError) -> [Digest: Int64?] {
+    try documents.reading { reader in
       Dictionary(try reader.statements().map { ($0.id, $0.arrived) }) { first, _ in first }
     }
-    return PermissionDesk(authority: authority, device: files.deviceKey.publicKey, arrivals: arrivals)
   }
 }
 

@@ -9,10 +9,12 @@ extension Node {
   package func change(_ change: RightsChange) throws(NodeError) -> RightsOutcome {
     let before = try arrivedBefore(change)
     let (root, own) = (try? rootAuthor.get(), files.deviceKey)
+    let arrivals: [Digest: Int64?] = if case .promote = change.action { try statementArrivals() } else { [:] }
     let answer = try engine.ask { engine -> Result<RightsAnswer, NodeError> in
       Result { () throws(NodeError) in
         do {
-          let desk = RightsDesk(engine, device: StatementAuthor(key: own.publicKey, sign: own.sign), root: root)
+          let author = StatementAuthor(key: own.publicKey, sign: own.sign)
+          let desk = RightsDesk(engine, device: author, root: root, arrivals: arrivals)
           return try desk.change(change, before)
         } catch RightsError.needsRoot {
           throw self.needsRoot
@@ -82,7 +84,7 @@ private struct RightsAnswer: Sendable {
 
   func explained(for device: PublicKey) -> RightsOutcome {
     var outcome = outcome
-    outcome.notes = notes
+    outcome.notes += notes
     if let levels { outcome.effects = LevelSentences(levels.foresight, own: device).sentences }
     return outcome
   }
@@ -101,9 +103,11 @@ private struct RightsDesk {
   private let engine: NodeEngine
   private let device: StatementAuthor
   private let root: StatementAuthor?
+  /// When statements came here, where somebody is to be told of one.
+  private let arrivals: [Digest: Int64?]
 
-  init(_ engine: NodeEngine, device: StatementAuthor, root: StatementAuthor?) {
-    (self.engine, self.device) = (engine, device)
+  init(_ engine: NodeEngine, device: StatementAuthor, root: StatementAuthor?, arrivals: [Digest: Int64?]) {
+    (self.engine, self.device, self.arrivals) = (engine, device, arrivals)
     // A root key of another fleet decides nothing here.
     self.root = root.flatMap { $0.key == engine.state.mesh.authority.root ? $0 : nil }
   }
@@ -112,10 +116,11 @@ private struct RightsDesk {
   private var names: RightsNames { RightsNames(authority) }
 
   func change(_ change: RightsChange, _ before: ArrivedBefore?) throws -> RightsAnswer {
-    let request = try request(change, before)
+    let (request, note) = try request(change, before)
     let authors = authors(for: request)
-    let plan = try engine.plan(request, authors: authors)
+    let plan = try plan(request, note, authors)
     var answer = RightsAnswer(outcome: outcome(of: plan), request: request, authority: authority)
+    answer.outcome.notes = note.map { [$0] } ?? []
     answer.outcome.warnings = warnings(request, plan)
     guard !change.isDryRun else {
       answer.levels = engine.levels(after: plan, request)
@@ -130,27 +135,47 @@ private struct RightsDesk {
     return answer
   }
 
-  private func request(_ change: RightsChange, _ before: ArrivedBefore?) throws(NodeError) -> RightsRequest {
+  /// Where nothing can be raised it matters of which device.
+  private func plan(_ request: RightsRequest, _ note: String?, _ authors: [StatementAuthor]) throws -> RightsPlan {
+    do {
+      return try engine.plan(request, authors: authors)
+    } catch RightsError.nothingToRaise {
+      throw NodeError(.unprocessable, "\(RightsError.nothingToRaise)" + (note.map { " (\($0))" } ?? ""))
+    }
+  }
+
+  /// What is asked for, and which device that is about where its label alone does not say.
+  private func request(
+    _ change: RightsChange, _ before: ArrivedBefore?
+  ) throws(NodeError) -> (request: RightsRequest, note: String?) {
     switch change.action {
     case .grant(let who, let level, let pattern):
-      .grant(try names.subject(who), try names.level(level), try RightsForm.pattern(pattern))
+      let (subject, note) = try names.subject(who, preferring: .standing)
+      return (.grant(subject, try names.level(level), try RightsForm.pattern(pattern)), note)
     case .revoke(let device, let isCompromised, _):
-      .end(try names.device(device), isCompromised ? .compromised : .revoke, before)
-    case .retire(let device): .end(try names.device(device), .retire, nil)
-    case .raise(let what): .raise(try narrowings(what))
-    case .promote(let device): .promote(try names.device(device))
+      let named = try names.device(device, preferring: .standing)
+      return (.end(named.device, isCompromised ? .compromised : .revoke, before), named.note)
+    case .retire(let device):
+      let named = try names.device(device, preferring: .standing)
+      return (.end(named.device, .retire, nil), named.note)
+    case .raise(let what):
+      let (ids, note) = try narrowings(what)
+      return (.raise(ids), note)
+    case .promote(let device):
+      let named = try names.device(device, preferring: .standing)
+      return (.promote(named.device), named.note)
     }
   }
 
   /// Of a device that stands nothing is ended; what its lowered rights hold is raised one by one.
-  private func narrowings(_ what: String) throws(NodeError) -> [Digest] {
+  private func narrowings(_ what: String) throws(NodeError) -> (ids: [Digest], note: String?) {
     let found = try names.narrowings(what)
-    guard found.isEmpty else { return found }
-    let device = try names.device(what)
+    guard found.ids.isEmpty else { return found }
+    let device = try names.device(what, preferring: .ended).device
     var lowered = LoweredRights(authority) { $0 == device }
     for partition in engine.state.mesh.partitions.values { lowered.note(partition.log.held, in: partition.name) }
     let ids = lowered.work.flatMap(\.narrowings)
-    guard !ids.isEmpty else { return [] }
+    guard !ids.isEmpty else { return found }
     let raises = ids.map { "seamesh raise \($0)" }.joined(separator: " and ")
     throw NodeError(
       .unprocessable,
@@ -191,7 +216,23 @@ private struct RightsDesk {
     if plan.leavesNoAdmin {
       warnings.append("this ends the fleet's last admin: only the root key can then decide anything")
     }
+    if case .promote(let device) = request, !plan.statements.isEmpty { warnings += warning(promoting: device) }
     return warnings
+  }
+
+  /// Whoever makes an ended device an admin lets it in again, and may not know that it was sent away.
+  private func warning(promoting key: PublicKey) -> [String] {
+    let isEnded = authority.isEnded(key)
+    let memberships = authority.members(of: key).filter { isEnded || $0.membership.role == Authority.adminRole }
+    let ends = PermissionDesk(authority: authority, device: device.key, arrivals: arrivals).ends(of: memberships)
+    guard !ends.isEmpty else { return [] }
+    let name = "\(RightsWords(authority).name(of: key)) (\(DeviceID(key).shortText))"
+    let how = ends.map(\.endSentence).joined(separator: " and ")
+    return [
+      isEnded
+        ? "\(name) is no member any more: it was \(how); this lets it in again, as an admin"
+        : "\(name) was an admin before, and was as such \(how)"
+    ]
   }
 }
 

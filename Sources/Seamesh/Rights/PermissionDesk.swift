@@ -23,8 +23,12 @@ struct PermissionDesk {
 
   /// What ended a device; nothing while one of its memberships stands.
   func ends(of device: PublicKey) -> [RightStatus] {
-    guard authority.standingMemberships(of: device).isEmpty else { return [] }
-    let ends = authority.members(of: device).flatMap { authority.ends(of: .membership($0.id)) }
+    authority.isEnded(device) ? ends(of: authority.members(of: device)) : []
+  }
+
+  /// What ended these memberships.
+  func ends(of memberships: [Member]) -> [RightStatus] {
+    let ends = memberships.flatMap { authority.ends(of: .membership($0.id)) }
     return Set(ends).sorted().map { right($0, kind: "end") }
   }
 
@@ -43,7 +47,7 @@ struct PermissionDesk {
     status.device = DeviceID(membership.device).text
     status.label = membership.label.string
     status.user = membership.user.string
-    status.role = membership.role.string
+    status.role = authority.role(of: membership.device).string
     status.isSelf = membership.device == device
     status.level = "\(listings.map(\.level).max() ?? .none)"
     status.rights = rights(listings)
@@ -92,6 +96,7 @@ struct PermissionDesk {
     guard let statement = authority[id] else { return status }
     status.words = words.words(statement.body)
     status.issuer = words.name(of: statement.issuer)
+    status.manner = statement.endManner?.rawValue ?? ""
     if let arrived = arrivals[id] ?? nil {
       (status.since, status.sinceBy) = (arrived, "arrival")
     } else if let issued = statement.notes.issuedAt {

@@ -1,4 +1,6 @@
+import Engine
 import Replication
+import Wire
 
 /// A change of rights that somebody asks for. Names are as people write them: WHO is `device:LABEL-or-key`, `user:ID`,
 /// `role:ROLE` or `everyone`, a device its label or the beginning of its key.
@@ -81,8 +83,25 @@ package struct RightStatus: Sendable, Equatable {
   package var since: Int64?
   /// `arrival`: the time is when it came here, by this node's clock. `issuer`: what the issuer's clock said.
   package var sinceBy = ""
+  /// Of the end of a device: `retire`, `revoke` or `compromised`; empty where it does not say which.
+  package var manner = ""
   package var endedBy: [RightStatus] = []
   package init() {}
+}
+
+extension RightStatus {
+  /// Of the end of a device: as what it was ended, by whom and since when; with ~ by the issuer's clock.
+  var endSentence: String {
+    let how =
+      switch RightsRequest.EndManner(rawValue: manner) {
+      case .retire: "retired"
+      case .revoke: "revoked"
+      case .compromised: "revoked as compromised"
+      case nil: "ended"
+      }
+    let time = since.flatMap(CalendarTime.text).map { String(decoding: $0.prefix(19), as: UTF8.self) + "Z" }
+    return "\(how) by \(issuer)" + (time.map { ", \(sinceBy == "issuer" ? "~" : "")\($0)" } ?? "")
+  }
 }
 
 /// What one device may do in a partition, and why.

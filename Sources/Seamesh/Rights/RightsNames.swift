@@ -8,13 +8,29 @@ struct RightsNames {
 
   init(_ authority: Authority) { self.authority = authority }
 
+  /// Which of several devices of one label is meant, where just one is of this kind: a device that was reset and joined again
+  /// has the label of the one that was ended.
+  enum Preference {
+    case standing, ended
+  }
+
+  /// A device that was named, and which it is, where its label alone does not say.
+  struct Named {
+    let device: PublicKey
+    var note: String?
+  }
+
   /// `device:LABEL-or-key`, `user:ID`, `role:ROLE`, `everyone`.
-  func subject(_ text: String) throws(NodeError) -> Statement.Subject {
+  func subject(
+    _ text: String, preferring preference: Preference? = nil
+  ) throws(NodeError) -> (subject: Statement.Subject, note: String?) {
     switch try RightsForm.who(text) {
-    case .everyone: .everyone
-    case .user(let name): .user(name)
-    case .role(let name): .role(name)
-    case .device(let name): .device(try device(name))
+    case .everyone: return (.everyone, nil)
+    case .user(let name): return (.user(name), nil)
+    case .role(let name): return (.role(name), nil)
+    case .device(let name):
+      let named = try device(name, preferring: preference)
+      return (.device(named.device), named.note)
     }
   }
 
@@ -22,7 +38,7 @@ struct RightsNames {
   private static let fewestDigits = 4
 
   /// By its label, or the beginning of its key as `devices` shows it; `device:` may stand before it.
-  func device(_ text: String) throws(NodeError) -> PublicKey {
+  func device(_ text: String, preferring preference: Preference? = nil) throws(NodeError) -> Named {
     let name = text.hasPrefix("device:") ? String(text.dropFirst("device:".count)) : text
     let members = authority.allMembers
     let labelled = members.filter { $0.membership.label == Text(name) }
@@ -32,13 +48,27 @@ struct RightsNames {
     guard let first = found.first else {
       throw NodeError(.notFound, "there is no device \(name) in this fleet; seamesh devices shows those there are")
     }
-    guard found.count == 1 else {
-      let ids = found.map { member in
-        DeviceID(member.device).shortText + (authority.isEnded(member.device) ? " (ended)" : "")
-      }.joined(separator: ", ")
-      throw NodeError(.unprocessable, "\(found.count) devices are called \(name): name one by its key (\(ids))")
-    }
-    return first.device
+    guard found.count > 1 else { return Named(device: first.device) }
+    // The beginning of a key that fits two of them is mistyped, or too short.
+    if !labelled.isEmpty, let preference, let named = chosen(found.map(\.device), name, preference) { return named }
+    let ids = found.map { list($0.device) }.joined(separator: ", ")
+    throw NodeError(.unprocessable, "\(found.count) devices are called \(name): name one by its key (\(ids))")
+  }
+
+  private func chosen(_ devices: [PublicKey], _ label: String, _ preference: Preference) -> Named? {
+    let those = devices.filter { authority.isEnded($0) == (preference == .ended) }
+    guard those.count == 1, let device = those.first else { return nil }
+    let kind = preference == .ended ? "was ended" : "was not ended"
+    let others = devices.filter { $0 != device }.map(list).joined(separator: ", ")
+    let note =
+      "\(devices.count) devices are called \(label): the one that \(kind) is taken, \(DeviceID(device).shortText); "
+      + "to name another write its key instead: \(others)"
+    return Named(device: device, note: note)
+  }
+
+  /// The beginning of its key.
+  private func list(_ device: PublicKey) -> String {
+    DeviceID(device).shortText + (authority.isEnded(device) ? " (ended)" : "")
   }
 
   func level(_ text: String) throws(NodeError) -> AccessLevel {
@@ -50,15 +80,16 @@ struct RightsNames {
   }
 
   /// Counting narrowings that `raise` may name: of a device, or the one whose id begins so.
-  func narrowings(_ text: String) throws(NodeError) -> [Digest] {
+  func narrowings(_ text: String) throws(NodeError) -> (ids: [Digest], note: String?) {
     if text.count >= DeviceID.shortTextLength {
       let narrowings = authority.grants.flatMap(\.endedBy) + authority.rules.flatMap(\.endedBy)
       let all = authority.closersOfGrants.union(narrowings + authority.membershipEnds)
       let found = all.filter { $0.text.hasPrefix(text) }
-      if !found.isEmpty { return found.sorted() }
+      if !found.isEmpty { return (found.sorted(), nil) }
       try checkNarrows(text)
     }
-    return authority.members(of: try device(text)).flatMap { authority.ends(of: .membership($0.id)) }
+    let named = try device(text, preferring: .ended)
+    return (authority.members(of: named.device).flatMap { authority.ends(of: .membership($0.id)) }, named.note)
   }
 
   /// Refuses what looks like a statement's id, and neither narrows anything nor is a device's.
@@ -69,7 +100,7 @@ struct RightsNames {
     }
     guard text.utf8.allSatisfy(RightsNames.isDigit) else { return }
     do throws(NodeError) {
-      _ = try device(text)
+      _ = try device(text, preferring: .ended)
     } catch  where error.code == .notFound {
       throw unknownID(text)
     }

@@ -174,7 +174,9 @@ extension NodeEngine {
     word.device = DeviceID(device).text
     word.label = membership?.label.string ?? ""
     word.user = membership?.user.string ?? ""
-    word.role = membership?.role.string ?? ""
+    // Whether it is a relay is what a receipt is read for.
+    let roles = state.mesh.authority.roles(of: device)
+    word.role = (roles.contains("relay") ? "relay" : roles.first)?.string ?? ""
     word.isSelf = device == state.identity.device
     word.isOfBackend = receipt.holdings.kind == .backend
     word.lacking = receipt.lacking

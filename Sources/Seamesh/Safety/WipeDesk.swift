@@ -43,16 +43,18 @@ struct WipeDesk {
     var onceElsewhere = rules
     onceElsewhere.devices = 1
     report.nowhereChanges = survey.holdings.reduce(0) { $0 + WipeJudgement($1, onceElsewhere).lost }
-    report.losses = losses.prefix(WipeSurvey.partitionLimit).map { loss($0, survey, authority) }
+    report.losses = losses.prefix(WipeSurvey.partitionLimit).map { loss($0, survey, rules, authority) }
     (report.evidence, report.uncounted) = witnesses(survey, rules, authority)
+    if !survey.losses.isEmpty { report.obstacles += standingObstacles(rules, authority) }
     if survey.hasFailed { report.obstacles.append("the store has failed; seamesh doctor says how") }
     do {
-      report.asideFiles = try asideFiles()
+      let aside = try FilesSetAside(files.directory.path)
+      report.obstacles += aside.stores.map {
+        "\($0) is the store from before a restore: what is there alone would be lost; delete it when nothing of it is missed"
+      }
+      report.asideFiles = try asideFiles(aside.records)
     } catch {
       report.obstacles.append("\(files.directory.path) cannot be read, where records may lie that were put aside")
-    }
-    report.obstacles += storesSetAside().map {
-      "\($0) is the store from before a restore: what is there alone would be lost; delete it when nothing of it is missed"
     }
     if DirectoryContents(files.directory.path).present.contains(.rootKey) {
       report.notes.append(
@@ -63,10 +65,39 @@ struct WipeDesk {
     return report
   }
 
-  private func loss(_ judgement: WipeJudgement, _ survey: WipeSurvey, _ authority: Authority) -> WipeReport.Loss {
+  /// Why no waiting will make it yes, where something would be lost.
+  private func standingObstacles(_ rules: WipeRules, _ authority: Authority) -> [String] {
+    let own = files.deviceKey.publicKey
+    guard !authority.isEnded(own) else {
+      let ends = PermissionDesk(authority: authority, device: own, arrivals: [:]).ends(of: own)
+      return [
+        "this device is no member any more, \(ends.map(\.endSentence).joined(separator: " and ")): nobody tells it what he holds, so "
+          + "that waiting makes no yes of this; keep a seamesh backup of it until an admin has seen on another device what of "
+          + "it arrived there"
+      ]
+    }
+    let others = Set(authority.allMembers.lazy.map(\.device)).count { $0 != own && !authority.isEnded($0) }
+    guard others < rules.devices else { return [] }
+    guard others > 0 else {
+      return [
+        "this device is alone in its fleet: only a backend, or a device that joins (seamesh invite), makes a yes of this"
+      ]
+    }
+    return [
+      "the fleet has \(others) other device\(others == 1 ? "" : "s"), and \(rules.devices) are asked for: only the backend, a device "
+        + "that joins, or to ask for fewer (--holders=\(others)) makes a yes of this"
+    ]
+  }
+
+  private func loss(
+    _ judgement: WipeJudgement, _ survey: WipeSurvey, _ rules: WipeRules, _ authority: Authority
+  ) -> WipeReport.Loss {
     var loss = WipeReport.Loss()
     (loss.partition, loss.changes, loss.apart) = (judgement.name.text.string, judgement.lost, judgement.lostApart)
-    loss.reachable = (survey.hearers[judgement.partition] ?? []).map { WipeDesk.label($0, authority) }
+    let takers = WipeTakers(judgement, survey, rules)
+    loss.reachable = takers.lacking.map { WipeDesk.label($0, authority) }
+    loss.holders = takers.holding.map { WipeDesk.label($0, authority) }
+    loss.hindrances = takers.hindrances { WipeDesk.label($0, authority) }
     guard authority.level(of: files.deviceKey.publicKey, in: judgement.name) >= .read else { return loss }
     loss.documents = (survey.documents[judgement.partition] ?? []).compactMap { key in
       Value(canonicalID: key.id).map { WipeReport.Document(collection: key.collection.string, id: $0) }
@@ -113,7 +144,7 @@ struct WipeDesk {
   private func witness(_ key: WitnessKey, _ authority: Authority) -> WipeReport.Witness {
     var witness = WipeReport.Witness()
     (witness.device, witness.label) = (DeviceID(key.device).text, WipeDesk.label(key.device, authority))
-    witness.role = authority.member(of: key.device)?.membership.role.string ?? ""
+    witness.role = authority.role(of: key.device).string
     witness.isSelf = key.device == files.deviceKey.publicKey
     (witness.isOfBackend, witness.flaw) = (key.isOfBackend, key.flaw)
     return witness
@@ -121,22 +152,10 @@ struct WipeDesk {
 
   // MARK: What was put aside
 
-  /// Their paths; what cannot be looked for is told with ``asideFiles()``.
-  private func storesSetAside() -> [String] {
-    let directory = files.directory.path
-    return ((try? DirectoryNames.of(directory)) ?? []).sorted().filter { name in
-      name.hasPrefix(NodeSetup.setAsidePrefix) && !name.hasSuffix("-wal") && !name.hasSuffix("-shm")
-    }.map { directory + "/" + $0 }
-  }
-
-  private func asideFiles() throws -> [WipeReport.AsideFile] {
-    let directory = files.directory.path
-    return try DirectoryNames.of(directory).sorted().compactMap { name in
-      guard name.hasPrefix(WipeLimits.asidePrefix) else { return nil }
-      let path = directory + "/" + name
+  private func asideFiles(_ paths: [String]) throws -> [WipeReport.AsideFile] {
+    try paths.map { path in
       let content = try FileStart.content(of: path, atMost: WipeLimits.asideBytes)
-      return content.isEmpty
-        ? nil : WipeReport.AsideFile(path: path, records: content.count { $0 == UInt8(ascii: "\n") })
+      return WipeReport.AsideFile(path: path, records: content.count { $0 == UInt8(ascii: "\n") })
     }
   }
 }

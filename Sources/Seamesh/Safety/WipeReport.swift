@@ -33,8 +33,12 @@ package struct WipeReport: Sendable, Equatable {
     package var apart: UInt64 = 0
     /// A few documents that these changes wrote; none where this device may not read them.
     package var documents: [Document] = []
-    /// Labels of devices in reach that could take them.
+    /// Labels of devices in reach that could take them, and are not known to have all of them.
     package var reachable: [String] = []
+    /// Labels of devices that have them already, fewer than are asked for.
+    package var holders: [String] = []
+    /// Why waiting may bring nothing, as sentences.
+    package var hindrances: [String] = []
     package init() {}
   }
 

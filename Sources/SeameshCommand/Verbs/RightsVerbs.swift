@@ -13,6 +13,7 @@ let grantVerb = Verb(
       + "by patterns that begin with it alone.",
     "What was granted to the same WHO on the same PATTERN is replaced. What was written until now stays; what others give "
       + "stays as well: seamesh permissions shows all of it.",
+    "Of several devices of one label the one that was not ended is meant, and told; an ended one is named by the beginning of its key.",
   ],
   operands: [
     Operand("WHO"), Operand("LEVEL", kind: .choice(["none", "carry", "read", "write", "manage"])), Operand("PATTERN"),
@@ -41,6 +42,7 @@ let revokeVerb = Verb(
       + "whatever else turns up is held, until seamesh raise lets it count.",
     "With --compromised nothing of it counts in partitions that this node does not carry. With --at only what had arrived "
       + "here by then counts, by this node's clock.",
+    "Of several devices of one label the one that was not ended is meant, and told.",
   ],
   operands: [Operand("DEVICE")],
   options: [
@@ -67,7 +69,8 @@ let retireVerb = Verb(
   "retire", "end a device that has done its work",
   details: [
     "It may do nothing any more. What it wrote counts as far as it is here, and of chains of which nothing has come here yet. "
-      + "Let it hand over first what it wrote while it was away: seamesh safe-to-wipe on it says whether it has."
+      + "Let it hand over first what it wrote while it was away: seamesh safe-to-wipe on it says whether it has.",
+    "Of several devices of one label the one that was not ended is meant, and told.",
   ],
   operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh retire 'old tablet'", "Ends the device of that label")]
@@ -79,7 +82,8 @@ let raiseVerb = Verb(
   "raise", "let count again what a revocation or a lowered grant holds back",
   details: [
     "WHAT is a device, for all that ends of it hold here, or the beginning of a statement's id as seamesh permissions shows "
-      + "it. The device itself stays ended."
+      + "it. The device itself stays ended. Of several devices of one label the one that was ended is meant; others are named by "
+      + "the beginning of their keys."
   ],
   operands: [Operand("WHAT")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh raise bridge", "Gives back what the revocation of bridge held")]
@@ -89,7 +93,10 @@ let raiseVerb = Verb(
 
 let promoteVerb = Verb(
   "promote", "make a member an admin",
-  details: ["Only where the fleet's root key lies, which signs it."],
+  details: [
+    "Only where the fleet's root key lies, which signs it. Of a device that was ended it says so, and asks: promoted, it is let in "
+      + "again, as an admin."
+  ],
   operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh promote office", "Makes the device labelled office an admin")]
 ) { invocation, context throws(Failure) in
@@ -121,7 +128,9 @@ private func changeRights(
     if asksFirst, !preview.texts("statements").isEmpty {
       if !context.isJSON { show(preview, context.terminal) }
       guard context.terminal.canAsk, !context.isJSON else {
-        throw Failure(.failed, "nothing was signed: this takes something away; look with --dry-run, confirm with --yes")
+        let warnings = preview.texts("warnings")
+        let why = warnings.isEmpty ? "this takes something away" : warnings.joined(separator: "; ")
+        throw Failure(.failed, shown("nothing was signed: \(why); look with --dry-run, confirm with --yes"))
       }
       guard context.terminal.isAnsweredYes("Sign this?") else { throw Failure(.failed, "nothing was signed") }
       isConfirmed = true

@@ -15,6 +15,7 @@ let statusVerb = Verb(
   let rows: [(String, String)] = [
     ("version", status.text("version")), ("fleet", "\(status.text("fleetName")) (\(status.text("fleet").prefix(12)))"),
     ("device", "\(status.text("label")) (\(status.text("device").prefix(12)))"), ("user", status.text("user")),
+    ("membership", membershipLine(status.list("endedBy"))),
     ("directory", status.text("directory")),
     ("listening", (status["listen"]?.items ?? []).map(\.shownText).joined(separator: ", ")),
     ("running for", duration(milliseconds: status.number("uptimeMilliseconds"))),
@@ -27,7 +28,7 @@ let statusVerb = Verb(
       "links",
       (status["links"]?.items ?? []).compactMap(\.map).map(linkLine).filter { !$0.isEmpty }.joined(separator: "; ")
     ),
-    ("conflicts", conflictLine(status["conflicts"]?.map)), ("if wiped", wipeLine(status["lostIfWiped"])),
+    ("conflicts", conflictLine(status["conflicts"]?.map)), ("if wiped", wipeLine(status)),
     ("writes", status.flag("readOnly") ? "refused: the store is read-only" : ""),
   ]
   for (name, value) in rows where !value.isEmpty {
@@ -36,11 +37,22 @@ let statusVerb = Verb(
   }
 }
 
-private func wipeLine(_ lost: Value?) -> String {
-  guard case .int(let changes)? = lost else { return "" }
-  return changes == 0
-    ? "nothing would be lost"
-    : "\(counted(changes, "change")) not known to be in the backend or on two other devices; see seamesh safe-to-wipe"
+private func wipeLine(_ status: ValueMap) -> String {
+  let aside = status.texts("setAside")
+  let unchecked = aside.isEmpty ? "" : "would be lost and is not checked: \(aside.joined(separator: ", "))"
+  guard case .int(let changes)? = status["lostIfWiped"] else { return unchecked }
+  guard changes > 0 else {
+    return aside.isEmpty ? "nothing would be lost" : "nothing of the store would be lost; \(unchecked)"
+  }
+  let missing = "\(counted(changes, "change")) not known to be in the backend or on two other devices"
+  return "\(missing); \(aside.isEmpty ? "" : unchecked + "; ")see seamesh safe-to-wipe"
+}
+
+/// Nothing while this device is a member.
+private func membershipLine(_ ends: [ValueMap]) -> String {
+  guard !ends.isEmpty else { return "" }
+  return ends.map(ended).joined(separator: "; ")
+    + ": it writes nothing any more and is told nothing new; what it wrote that others did not have by then is held"
 }
 
 /// Nothing where it is not known.
@@ -68,9 +80,7 @@ let peersVerb = Verb(
   var table = Table(
     ["DEVICE", "LABEL", "USER", "ADDRESS", "STATE", "RTT", "BEHIND", "AHEAD"], rightAligned: [5, 6, 7])
   for peer in peers {
-    let detail =
-      peer.text("state") == "silent"
-      ? "for \(duration(milliseconds: peer.number("lastContactMilliseconds")))" : peer.text("detail")
+    let detail = remark(on: peer)
     let trip = if case .double(let value)? = peer["roundTripMilliseconds"] { "\(Int(value.rounded())) ms" } else { "" }
     table.append([
       String(peer.text("device").prefix(12)), peer.text("label"), peer.text("user"), peer.text("address"),
@@ -78,6 +88,15 @@ let peersVerb = Verb(
     ])
   }
   table.print(on: context.terminal)
+}
+
+/// What else is to be said of its state.
+private func remark(on peer: ValueMap) -> String {
+  let detail =
+    peer.text("state") == "silent"
+    ? "for \(duration(milliseconds: peer.number("lastContactMilliseconds")))" : peer.text("detail")
+  let parts = [detail, peer.flag("ended") ? "ended, it is no member any more" : ""]
+  return parts.filter { !$0.isEmpty }.joined(separator: "; ")
 }
 
 private func lag(_ value: Value?) -> String {
@@ -93,8 +112,8 @@ let devicesVerb = Verb(
   var table = Table(["DEVICE", "LABEL", "USER", "ROLE", ""])
   for device in try answer.json().list("devices") {
     table.append([
-      String(device.text("device").prefix(12)), device.text("label"), device.text("user"), device.text("role"),
-      standing(of: device),
+      String(device.text("device").prefix(12)), device.text("label"), device.text("user"),
+      device.texts("roles").joined(separator: ", "), standing(of: device),
     ])
   }
   table.print(on: context.terminal)
@@ -102,10 +121,19 @@ let devicesVerb = Verb(
 
 /// Whether it is this one, and what ended it, by whom and when.
 private func standing(of device: ValueMap) -> String {
-  let ends = device.list("endedBy").map { end in
-    "ended\(end.text("words").contains("compromised") ? " as compromised" : "") by \(end.text("issuer")), \(since(end))"
-  }
-  return ((device.flag("isSelf") ? ["this device"] : []) + ends).joined(separator: "; ")
+  ((device.flag("isSelf") ? ["this device"] : []) + device.list("endedBy").map(ended)).joined(separator: "; ")
+}
+
+/// By whom a device was ended, since when, and as what.
+private func ended(by end: ValueMap) -> String {
+  let how =
+    switch end.text("manner") {
+    case "retire": " (retired)"
+    case "revoke": " (revoked)"
+    case "compromised": " (revoked as compromised)"
+    default: ""
+    }
+  return "ended by \(end.text("issuer")), \(since(end))\(how)"
 }
 
 let partitionsVerb = Verb(

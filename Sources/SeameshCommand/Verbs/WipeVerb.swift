@@ -8,7 +8,7 @@ let safeToWipeVerb = Verb(
     "Yes, and exit status 0, only if every change that is here, whosever it is, is in the backend by the word of a relay, the "
       + "office or an admin, or on two other devices, each by its own signed word of the last seven days. What this node cannot "
       + "know is no. Words of devices that were ended, or of which two histories are known, do not count.",
-    "No, and exit status 1, with what would be lost and who in reach could take it. --ask asks those in reach first; --send has "
+    "No, and exit status 1, with what would be lost, who has it already, who in reach could take it, and why waiting may bring nothing. --ask asks those in reach first; --send has "
       + "the backend sent what it lacks as well, and goes on asking until it is safe or the time is over.",
     "The answer holds for the moment in which it is given: what is written after it is not in it.",
   ],
@@ -106,9 +106,11 @@ private func showLosses(_ report: ValueMap, _ terminal: Terminal) {
       let id = document["id"].map { ExtendedJSON.text($0) } ?? ""
       terminal.print(shown("  \(document.text("collection")) \(id)"))
     }
-    let reachable = loss.texts("reachable")
-    terminal.print(
-      shown("  in reach: \(reachable.isEmpty ? "nobody who could take it" : reachable.joined(separator: ", "))"))
+    let (holders, reachable) = (loss.texts("holders"), loss.texts("reachable"))
+    if !holders.isEmpty { terminal.print(shown("  has it already: \(holders.joined(separator: ", "))")) }
+    let nobody = holders.isEmpty ? "nobody who could take it" : "nobody else who could take it"
+    terminal.print(shown("  in reach: \(reachable.isEmpty ? nobody : reachable.joined(separator: ", "))"))
+    for sentence in loss.texts("hindrances") { terminal.print(shown("  \(sentence)")) }
   }
   let rest = report.number("lostPartitions") - Int64(losses.count)
   if rest > 0 { terminal.print("not safe either: changes of \(counted(rest, "other partition"))") }
