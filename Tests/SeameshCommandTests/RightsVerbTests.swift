@@ -118,6 +118,29 @@ struct RightsVerbTests {
     }
   }
 
+  @Test("devices and permissions say when a statement was issued and when it arrived here, and which time is which")
+  func times() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var (end, device, report, member) = (RightStatus(), DeviceStatus(), PermissionReport(), PermissionStatus())
+    (end.words, end.issuer, end.issuedAt) = ("the end of bridge", "office", 1_700_000_000_000)
+    (end.since, end.sinceBy) = (1_700_000_060_000, "arrival")
+    (device.label, device.endedBy, member.label, member.endedBy) = ("bridge", [end], "bridge", [end])
+    (report.members, report.rights) = ([member], [end])
+    node.show(devices: [device])
+    node.show(permissions: report)
+    let times = "issued 2023-11-14T22:13:20Z, arrived here 2023-11-14T22:14:20Z"
+    #expect(try server.run(["devices"]).output.contains("ended by office, \(times)"))
+    #expect(try server.run(["permissions", "agency=W"]).output.contains("ended by the end of bridge, \(times)"))
+    let table = try server.run(["permissions"]).output
+    #expect(table.contains("ISSUED") && table.contains("2023-11-14T22:13:20Z  2023-11-14T22:14:20Z"), "\(table)")
+    // Of a statement that is not in the store, as of one that did not say when it was issued, one time is known.
+    (end.since, end.sinceBy) = (end.issuedAt, "issuer")
+    device.endedBy = [end]
+    node.show(devices: [device])
+    #expect(try server.run(["devices"]).output.contains("ended by office, issued 2023-11-14T22:13:20Z\n"))
+  }
+
   @Test("permissions are shown with every statement, since when, and what ended it")
   func permissions() throws {
     let whole = try WholeNode()
@@ -129,7 +152,7 @@ struct RightsVerbTests {
         && grants.contains { $0.contains("the grant everyone write *") && $0.contains("the fleet's root") })
     let own = try whole.seamesh("permissions", "agency=W").output
     #expect(own.contains("bridge (ann@test.example, admin, this device): write"), "\(own)")
-    #expect(own.contains("write by the grant everyone write *") && !own.contains("~"))
+    #expect(own.contains("write by the grant everyone write *") && own.contains(", arrived here 20"))
     #expect(try whole.seamesh("grant", "everyone", "read", "*", "--yes").output.contains("the end of"))
     let lowered = try whole.seamesh("permissions", "agency=W", "--who=device:bridge").output
     #expect(lowered.contains("this device): read") && lowered.contains("ended by the end of"), "\(lowered)")

@@ -92,9 +92,10 @@ struct PermissionDesk {
     guard let statement = authority[id] else { return status }
     status.words = words.words(statement.body)
     status.issuer = words.name(of: statement.issuer)
+    status.issuedAt = statement.notes.issuedAt
     if let arrived = arrivals[id] ?? nil {
       (status.since, status.sinceBy) = (arrived, "arrival")
-    } else if let issued = statement.notes.issuedAt {
+    } else if let issued = status.issuedAt {
       (status.since, status.sinceBy) = (issued, "issuer")
     }
     return status

@@ -81,6 +81,9 @@ package struct RightStatus: Sendable, Equatable {
   package var since: Int64?
   /// `arrival`: the time is when it came here, by this node's clock. `issuer`: what the issuer's clock said.
   package var sinceBy = ""
+  /// What the issuer's clock said when it was signed, in milliseconds since 1970: the same on every node and for good, while a store
+  /// that is fetched or restored has statements arrive once more. Nil where the issuer did not say.
+  package var issuedAt: Int64?
   package var endedBy: [RightStatus] = []
   package init() {}
 }

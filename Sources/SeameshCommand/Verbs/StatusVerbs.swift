@@ -103,7 +103,7 @@ let devicesVerb = Verb(
 /// Whether it is this one, and what ended it, by whom and when.
 private func standing(of device: ValueMap) -> String {
   let ends = device.list("endedBy").map { end in
-    "ended\(end.text("words").contains("compromised") ? " as compromised" : "") by \(end.text("issuer")), \(since(end))"
+    "ended\(end.text("words").contains("compromised") ? " as compromised" : "") by \(end.text("issuer")), \(times(of: end))"
   }
   return ((device.flag("isSelf") ? ["this device"] : []) + ends).joined(separator: "; ")
 }
