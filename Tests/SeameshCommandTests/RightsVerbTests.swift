@@ -62,6 +62,18 @@ struct RightsVerbTests {
       node.lastRightsChange == RightsChange(.grant(who: "role:officer", level: "write", pattern: "agency=*")))
   }
 
+  @Test("one change that a narrowing takes away counts no longer, several count no longer")
+  func countedFalls() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var outcome = narrowing()
+    outcome.falls = [.init(partition: "agency=W", lostChanges: 1, gainedChanges: 2, documents: 1)]
+    node.show(rights: outcome)
+    let (dry, signed) = (try server.run(["retire", "b", "--dry-run"]), try server.run(["retire", "b", "--yes"]))
+    #expect(dry.output.contains("1 change would count no longer, 2 changes would count again"), "\(dry.output)")
+    #expect(signed.output.contains("1 change counts no longer, 2 changes count again"), "\(signed.output)")
+  }
+
   @Test("what the verbs ask for reaches the node, and a level that is none is a mistake of usage")
   func requests() throws {
     let node = FakeNode()

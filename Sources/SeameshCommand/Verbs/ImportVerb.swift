@@ -1,5 +1,6 @@
 import LocalAPI
 import Replication
+import Seamesh
 import Wire
 
 let byCollectionOption = OptionSpecification(

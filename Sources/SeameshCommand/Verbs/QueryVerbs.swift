@@ -100,8 +100,7 @@ private func print(_ event: EventStream.Event, _ context: Context) {
     let id = event.id.map { ",\"cursor\":\(ExtendedJSON.text(.string(Text($0))))" } ?? ""
     context.terminal.print("{\"event\":\"\(event.name)\"\(id),\"data\":\(event.data)}")
   } else if let documents = snapshot(event) {
-    let count = "\(documents.count) \(documents.count == 1 ? "document" : "documents")"
-    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(count)")
+    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(counted(documents.count, "document"))")
     for document in documents { context.terminal.print("  " + ExtendedJSON.text(document)) }
   } else {
     context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(event.data)")

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 
 let receiptsVerb = Verb(
   "receipts", "show how safe a document is, or a whole partition",
@@ -83,8 +84,6 @@ private func show(_ answer: Answer, _ context: Context) throws(Failure) {
   }
   table.print(on: terminal)
 }
-
-func counted(_ count: Int64, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
 
 private func standing(_ word: ValueMap) -> String {
   switch word.text("standing") {

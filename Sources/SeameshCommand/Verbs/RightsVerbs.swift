@@ -140,7 +140,9 @@ private func show(_ outcome: ValueMap, _ terminal: Terminal) {
     let (lost, gained) = (fall.number("lostChanges"), fall.number("gainedChanges"))
     guard lost + gained > 0 else { continue }
     let parts = [(lost, "no longer"), (gained, "again")].filter { $0.0 > 0 }.map { count, how in
-      isSigned ? "\(count) changes count \(how)" : "\(count) changes would count \(how)"
+      counted(
+        count, isSigned ? "change counts" : "change would count", isSigned ? "changes count" : "changes would count")
+        + " \(how)"
     }
     terminal.print(
       shown("  \(fall.text("partition")): \(parts.joined(separator: ", ")); documents: \(fall.number("documents"))"))

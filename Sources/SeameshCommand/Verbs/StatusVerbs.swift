@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let statusVerb = Verb(
