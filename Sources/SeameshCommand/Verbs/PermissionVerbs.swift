@@ -9,7 +9,7 @@ let permissionsVerb = Verb(
       + "grants. ISSUED is when a statement was signed, by its issuer's clock, ARRIVED when it came into this node's store, by this "
       + "node's clock: later where the store was fetched or restored since."
   ],
-  operands: [Operand("PARTITION", .optional)],
+  operands: [Operand("PARTITION", .optional, kind: .partition)],
   options: [
     OptionSpecification("who", .text("WHO"), "device:LABEL or device:KEY, user:ID, role:ROLE, or everyone")
   ],

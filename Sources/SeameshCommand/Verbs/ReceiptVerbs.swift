@@ -11,7 +11,10 @@ let receiptsVerb = Verb(
       + "role is relay.",
     "An ID that begins with { or \" is Extended JSON; any other is a string. --id-type names a type instead.",
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION", .optional), Operand("ID", .optional)],
+  operands: [
+    Operand("PARTITION", kind: .partition), Operand("COLLECTION", .optional, kind: .collection),
+    Operand("ID", .optional),
+  ],
   options: [
     OptionSpecification("ask", .none, "ask the peers in reach to say what they hold now"),
     OptionSpecification("watch", .none, "go on, and show it again when it changes; ends with Ctrl-C"),
