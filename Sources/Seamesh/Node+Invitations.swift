@@ -9,9 +9,7 @@ extension Node {
   }
 
   func invite(_ request: InviteRequest, addresses: [Text]) throws(NodeError) -> IssuedInvitation {
-    try NodeSetup.check(request.user, "a user", mayBeEmpty: false)
-    try NodeSetup.check(request.role, "a role")
-    try NodeSetup.check(request.profile)
+    try request.check()
     let draft = InvitationDraft(
       user: request.user, role: request.role, profile: request.profile, validMilliseconds: request.validMilliseconds)
     let invitation = try answer { try $0.invite(draft) }
@@ -45,6 +43,18 @@ extension Node {
   ) throws(NodeError) -> Answer {
     let result = try engine.ask { engine in Result { try body(engine) }.mapError { NodeError(any: $0) } }
     return try result.get()
+  }
+}
+
+extension InviteRequest {
+  /// What can be said of it without asking a node.
+  package func check() throws(NodeError) {
+    try NodeSetup.check(user, "a user", mayBeEmpty: false)
+    try NodeSetup.check(role, "a role")
+    try NodeSetup.check(profile)
+    guard 1_000...InvitationDraft.longestMilliseconds ~= validMilliseconds else {
+      throw NodeError(InvitationError.tooLong)
+    }
   }
 }
 

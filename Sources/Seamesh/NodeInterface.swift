@@ -101,6 +101,20 @@ extension PartitionName {
   /// Whether documents can stand in it: subscribed to, a name that ends in * would be a prefix.
   package var takesDocuments: Bool { text.utf8.last != UInt8(ascii: "*") }
 
+  /// As a person writes who means the documents of one partition.
+  @discardableResult
+  package static func ofDocuments(_ text: String) throws(NodeError) -> PartitionName {
+    guard let name = try? PartitionName(Text(text)) else {
+      throw NodeError(
+        .unprocessable, "a partition's name has 1 to \(PartitionName.byteLimit) bytes and no control characters")
+    }
+    guard name.takesDocuments else {
+      throw NodeError(
+        .unprocessable, "\(text) is the beginning of names, and one partition is meant here: give its whole name")
+    }
+    return name
+  }
+
   /// Somebody has put together KEY=VALUE and had no value, such as a user without an agency: whose that would be nobody knows (P03).
   package var lacksValue: Bool { text.utf8.last == UInt8(ascii: "=") }
 }

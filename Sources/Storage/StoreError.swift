@@ -80,7 +80,8 @@ package enum StoreError: Error, Hashable, Sendable {
   static func system(_ operation: String, _ path: String, _ code: Int32 = errno) -> StoreError {
     switch code {
     case ENOSPC, EDQUOT: .diskFull("\(operation) \(path): no space left")
-    case EROFS, EACCES, EPERM: .readOnly("\(operation) \(path): not permitted")
+    case EROFS: .readOnly("\(path) lies on a file system that is mounted read-only; mount it for writing")
+    case EACCES, EPERM: .readOnly("\(operation) \(path): not permitted; look whose it is")
     case EIO: .inputOutput("\(operation) \(path): input/output error")
     default: .system(operation: operation, path: path, code: code)
     }
@@ -120,7 +121,7 @@ extension StoreError: CustomStringConvertible {
   /// One sentence for a person.
   package var sentence: String {
     switch self {
-    case .diskFull: "the disk is full"
+    case .diskFull: "the disk is full, and nothing was written: free some space, then try again"
     case .inputOutput: "the disk failed"
     case .damaged: "the store is damaged"
     case .tornByLostLog: StoreError.torn

@@ -54,6 +54,7 @@ struct RightsRouteTests {
     var (report, member, right, end) = (PermissionReport(), PermissionStatus(), RightStatus(), RightStatus())
     (end.id, end.words) = ("ee", "the end")
     (right.id, right.level, right.since, right.sinceBy, right.endedBy) = ("aa", "write", 1_000, "arrival", [end])
+    right.issuedAt = 900
     (member.label, member.level, member.rights) = ("bridge", "read", [right])
     (report.members, report.rights) = ([member], [right])
     server.node.show(permissions: report)
@@ -63,7 +64,9 @@ struct RightsRouteTests {
     let shown = json["members"]?.asArray.first?.asMap
     #expect(shown?["level"] == .string("read") && shown?["label"] == .string("bridge"))
     let statement = shown?["rights"]?.asArray.first?.asMap
-    #expect(statement?["since"] == .int(1_000) && statement?["inForce"] == .bool(false))
+    #expect(
+      statement?["since"] == .int(1_000) && statement?["issuedAt"] == .int(900) && statement?["inForce"] == .bool(false)
+    )
     #expect(statement?["endedBy"]?.asArray.first?.asMap?["id"] == .string("ee"))
     #expect(try server.ask("GET", "/v1/rules").json["rules"]?.asArray.count == 1)
     _ = try server.ask("GET", "/v1/permissions")

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPITestSupport
 import Replication
 import Seamesh
 import TestSupport
@@ -99,7 +100,7 @@ struct NodeVerbTests {
   func unbuiltOperators() throws {
     for id in ["never", "never"] {
       let refused = try seamesh("patch", "p", "c", id, #"{"$inc":{"n":1}}"#)
-      #expect(refused.isRefusal && refused.status == 1 && refused.error.contains("$inc"), "\(refused.error)")
+      #expect(refused.isRefusal && refused.status == 2 && refused.error.contains("$inc"), "\(refused.error)")
     }
     let text = try seamesh("find", "p", "c", #"--filter={"n":{"$near":1}}"#)
     #expect(text.isRefusal && text.status == 2 && text.error.contains("$near"), "\(text.error)")
@@ -123,6 +124,110 @@ struct NodeVerbTests {
         #expect(refused.isRefusal && refused.status == 2, "\(verb) \(id): \(refused)")
       }
     }
+  }
+
+  private func isMistake(_ words: [String], _ says: String) throws {
+    let refused = try whole.server.run(words, input: "{}")
+    #expect(refused.isRefusal && refused.status == 2 && refused.error.contains(says), "\(words): \(refused)")
+  }
+
+  private let long = String(repeating: "x", count: 1_100)
+
+  @Test("an id that none can be is a mistake of usage with every verb that takes one, and one of 1,021 bytes is none")
+  func idsThatNoneCanBe() throws {
+    for id in ["{}", #"{"a":1}"#, #"{"$numberDouble":"1.5"}"#] {
+      try isMistake(["put", "p", "c", "--id=\(id)", "--file=-"], "an id is a string")
+      for verb in ["get", "delete", "receipts"] { try isMistake([verb, "p", "c", id], "an id is a string") }
+      try isMistake(["patch", "p", "c", id, "--set=a=1"], "an id is a string")
+    }
+    for verb in ["put", "get", "delete", "receipts"] { try isMistake([verb, "p", "c", long], "1021 bytes") }
+    #expect(try seamesh("put", "p", "c", "--id=" + String(repeating: "x", count: 1_021), input: "{}").status == 0)
+    // What stands in the document is no argument.
+    #expect(try seamesh("put", "p", "c", "-", input: #"{"_id":{"a":1}}"#).status == 1)
+  }
+
+  @Test("a pattern, or what no partition or collection can be called, is a mistake of usage where one is meant")
+  func namesOfOne() throws {
+    let places: [[String]] = [
+      ["put", "?", "c", "r", "-"], ["get", "?", "c", "r"], ["delete", "?", "c", "r"], ["find", "?", "c"],
+      ["patch", "?", "c", "r", "--set=a=1"], ["watch", "?", "c"], ["export", "?"], ["import", "?", "c", "-"],
+      ["import", "--by-collection", "?", "-"], ["receipts", "?"], ["conflicts", "?"], ["permissions", "?"],
+      ["resolve", "?", "63.0661.v1.1", "--keep"],
+    ]
+    for place in places {
+      func at(_ name: String) -> [String] { place.map { $0 == "?" ? name : $0 } }
+      try isMistake(at("agency=*"), "agency=* is the beginning of names, and one partition is meant here")
+      for name in ["a\tb", long] { try isMistake(at(name), "a partition's name has 1 to 255 bytes") }
+    }
+    for verb in [["put", "p", "?", "r"], ["find", "p", "?"], ["export", "p", "?"], ["import", "p", "?", "-"]] {
+      try isMistake(verb.map { $0 == "?" ? long : $0 }, "a collection's name has at most 255 bytes")
+    }
+    for verb in ["subscribe", "unsubscribe"] { try isMistake([verb, "a\tb"], "PARTITION is a name, or the beginning") }
+  }
+
+  @Test("a patch that no document can take is a mistake of usage")
+  func patchesThatNoneTakes() throws {
+    #expect(try seamesh("put", "p", "c", "r", input: "{}").status == 0)
+    for (patch, says) in [
+      (#"{"$inc":{"n":1}}"#, "$inc is not built yet"), (#"{"$set":1}"#, "needs an object"),
+      (#"{"$set":{"a":1,"a.b":2}}"#, "collide"), (#"{"_id":"x"}"#, "_id never changes"),
+      ("--set=_id=1", "_id never changes"),
+    ] { try isMistake(["patch", "p", "c", "r", patch], says) }
+    #expect(try seamesh("patch", "p", "c", "r", #"{"_id":"r","a":1}"#).status == 0)
+    // What the document has no place for is the store's matter.
+    #expect(try seamesh("patch", "p", "c", "r", "--set=a.b=1").status == 1)
+  }
+
+  @Test("a value that a conflict does not have is a mistake of usage, and the sentence says how many there are")
+  func takenInVain() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    node.fail(NodeError(.unprocessable, "this conflict has 1 value, and no value 9"))
+    let refused = try server.run(["resolve", "p", "63.0661.v1.1", "--take=9"])
+    #expect(refused.isRefusal && refused.status == 2 && refused.error.contains("has 1 value, and no value 9"))
+  }
+
+  @Test("an invitation or a time that none can be is a mistake of usage, and no node is asked")
+  func invitationsThatNoneCanBe() throws {
+    for (options, says): ([String], String) in [
+      (["--user="], "a user has 1 to 255 bytes"), (["--user=\(long)"], "a user has"),
+      (["--user=b", "--role=\(long)"], "a role has"), (["--user=b", "--profile={\"a\":1}"], "a profile has"),
+      (["--user=b", "--valid=9999d"], "1 second to 366 days"),
+    ] { try isMistake(["invite"] + options, says) }
+    #expect(try whole.node.invitations().isEmpty)
+    try isMistake(["revoke", "bridge", "--at=2999-01-01T00:00:00Z", "--yes"], "lies in the future")
+  }
+
+  @Test("put, patch and import say in their help how large a document may be")
+  func limitsInHelp() throws {
+    for verb in ["put", "patch", "import"] {
+      let help = try seamesh("help", verb).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      for limit in ["1 MiB as it is stored", "8 MiB as JSON", "64 levels", "10000 values", "1021"] {
+        #expect(help.contains(limit), "\(verb): \(limit)")
+      }
+    }
+  }
+
+  @Test("receipts of a partition say why a device that was ended may not have them")
+  func receiptsOfTheEnded() throws {
+    #expect(try seamesh("put", "p", "c", "r", input: "{}").status == 0)
+    #expect(try seamesh("retire", "bridge", "--yes").status == 0)
+    for place in [["p"], ["p", "c", "r"]] {
+      let refused = try whole.server.run(["receipts"] + place)
+      #expect(
+        refused.status == 4 && refused.error.contains("its membership was ended by the end of bridge"), "\(refused)")
+    }
+  }
+
+  @Test("that the last admin ends is told before it is signed, also where nobody is asked")
+  func lastAdmin() throws {
+    let refused = try seamesh("retire", "bridge")
+    #expect(refused.status == 1 && refused.output.contains("this ends the fleet's last admin"), "\(refused)")
+    #expect(try whole.node.devices().allSatisfy { $0.endedBy.isEmpty })
+    let signed = try seamesh("retire", "bridge", "--yes")
+    #expect(signed.status == 0 && signed.output.hasPrefix("signed the end of bridge\n"), "\(signed)")
+    #expect(
+      signed.error.contains("this ends the fleet's last admin") && !signed.output.contains("last admin"), "\(signed)")
   }
 
   @Test("delete ends with 3 where nothing is there, and get of another collection or partition, too")
@@ -181,7 +286,7 @@ struct NodeVerbTests {
     #expect(try seamesh("put", "p", "c", "r", input: deep).error.contains("64"))
     for place in [["p*", "c", "r"], ["p", String(repeating: "c", count: 300), "r"], ["p", "c\n", "r"]] {
       let refused = try whole.server.run(["put"] + place, input: "{}")
-      #expect(refused.isRefusal && refused.status == 1, "\(refused.error)")
+      #expect(refused.isRefusal && refused.status == 2, "\(refused.error)")
     }
     #expect(try seamesh("export", "p").output.isEmpty)
   }

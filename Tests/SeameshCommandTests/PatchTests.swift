@@ -12,7 +12,7 @@ struct PatchTests {
   @Test("JSON is sent as it was typed: operators by their $, otherwise a merge patch")
   func typed() throws {
     #expect(try patch(#"{"b":1, "a":null}"#) == [#"{"b":1, "a":null}"#, "merge"])
-    #expect(try patch(#"{"$push":{"a":1}}"#) == [#"{"$push":{"a":1}}"#, "operators"])
+    #expect(try patch(#"{"$set":{"a":1} }"#) == [#"{"$set":{"a":1} }"#, "operators"])
   }
 
   @Test("--set and --unset make a merge patch where that says the same")

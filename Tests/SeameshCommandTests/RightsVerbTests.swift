@@ -79,6 +79,18 @@ struct RightsVerbTests {
     #expect(node.lastRightsChange == RightsChange(.promote(device: "b"), isConfirmed: true))
   }
 
+  @Test("one change that a narrowing takes away counts no longer, several count no longer")
+  func countedFalls() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var outcome = narrowing()
+    outcome.falls = [.init(partition: "agency=W", lostChanges: 1, gainedChanges: 2, documents: 1)]
+    node.show(rights: outcome)
+    let (dry, signed) = (try server.run(["retire", "b", "--dry-run"]), try server.run(["retire", "b", "--yes"]))
+    #expect(dry.output.contains("1 change would count no longer, 2 changes would count again"), "\(dry.output)")
+    #expect(signed.output.contains("1 change counts no longer, 2 changes count again"), "\(signed.output)")
+  }
+
   @Test("what the verbs ask for reaches the node, and a level that is none is a mistake of usage")
   func requests() throws {
     let node = FakeNode()
@@ -135,6 +147,29 @@ struct RightsVerbTests {
     }
   }
 
+  @Test("devices and permissions say when a statement was issued and when it arrived here, and which time is which")
+  func times() throws {
+    let node = FakeNode()
+    let server = try TestedServer(node)
+    var (end, device, report, member) = (RightStatus(), DeviceStatus(), PermissionReport(), PermissionStatus())
+    (end.words, end.issuer, end.issuedAt) = ("the end of bridge", "office", 1_700_000_000_000)
+    (end.since, end.sinceBy) = (1_700_000_060_000, "arrival")
+    (device.label, device.endedBy, member.label, member.endedBy) = ("bridge", [end], "bridge", [end])
+    (report.members, report.rights) = ([member], [end])
+    node.show(devices: [device])
+    node.show(permissions: report)
+    let times = "issued 2023-11-14T22:13:20Z, arrived here 2023-11-14T22:14:20Z"
+    #expect(try server.run(["devices"]).output.contains("ended by office, \(times)"))
+    #expect(try server.run(["permissions", "agency=W"]).output.contains("ended by the end of bridge, \(times)"))
+    let table = try server.run(["permissions"]).output
+    #expect(table.contains("ISSUED") && table.contains("2023-11-14T22:13:20Z  2023-11-14T22:14:20Z"), "\(table)")
+    // Of a statement that is not in the store, as of one that did not say when it was issued, one time is known.
+    (end.since, end.sinceBy) = (end.issuedAt, "issuer")
+    device.endedBy = [end]
+    node.show(devices: [device])
+    #expect(try server.run(["devices"]).output.contains("ended by office, issued 2023-11-14T22:13:20Z\n"))
+  }
+
   @Test("permissions are shown with every statement, since when, and what ended it")
   func permissions() throws {
     let whole = try WholeNode()
@@ -146,7 +181,7 @@ struct RightsVerbTests {
         && grants.contains { $0.contains("the grant everyone write *") && $0.contains("the fleet's root") })
     let own = try whole.seamesh("permissions", "agency=W").output
     #expect(own.contains("bridge (ann@test.example, admin, this device): write"), "\(own)")
-    #expect(own.contains("write by the grant everyone write *") && !own.contains("~"))
+    #expect(own.contains("write by the grant everyone write *") && own.contains(", arrived here 20"))
     #expect(try whole.seamesh("grant", "everyone", "read", "*", "--yes").output.contains("the end of"))
     let lowered = try whole.seamesh("permissions", "agency=W", "--who=device:bridge").output
     #expect(lowered.contains("this device): read") && lowered.contains("ended by the end of"), "\(lowered)")

@@ -119,7 +119,7 @@ struct RunOptionTests {
   @Test("an object for --profile is taken, anything else is a mistake of usage")
   func profiles() throws {
     func read(_ text: String?) throws(Failure) -> ValueMap {
-      try profile(Invocation(verb: "init", options: text.map { ["profile": [$0]] } ?? [:]))
+      try profileOption(Invocation(verb: "init", options: text.map { ["profile": [$0]] } ?? [:]))
     }
     #expect(try read(nil).isEmpty && read(#"{"agency":"W"}"#).text("agency") == "W")
     for text in ["[]", "1", "{", ""] { #expect(#expect(throws: Failure.self) { try read(text) }?.status == .usage) }

@@ -38,6 +38,39 @@ struct SetupVerbTests {
     #expect(json.text("directory") == base + "/b")
   }
 
+  @Test("names that no device can have are mistakes of usage with init, run and join, before anything is made or said")
+  func namesOfNobody() throws {
+    try made()
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let long = String(repeating: "x", count: 300)
+    for option in ["--user=", "--user=\(long)", "--label=\(long)", "--fleet=\(long)", "--profile={\"a\":1}"] {
+      for verb in [["init"], ["run", "--no-discovery"]] {
+        let refused = try run(commandPath, verb + [option, "--data=\(base)/n"], environment: ["HOME": base])
+        #expect(refused.isRefusal && refused.status == 2, "\(verb) \(option.prefix(20)): \(refused)")
+      }
+    }
+    let join = try seamesh("n", "join", "AEBAGBA", "--label=\(long)")
+    #expect(join.status == 2 && join.error.contains("a label has at most"), "\(join)")
+    #expect(!FileManager.default.fileExists(atPath: base + "/n"))
+  }
+
+  @Test("init and join on a running node's directory say that it is a node's already, and not to stop it")
+  func onRunningNode() throws {
+    let node = try RunTests.Running(base + "/a", [])
+    defer {
+      _ = node.stop()
+      try? FileManager.default.removeItem(atPath: base)
+    }
+    let invited = try seamesh("a", "invite", "--user=b", "--json")
+    let code = try ExtendedJSON.parseMap(Array(invited.output.utf8)).text("code")
+    for verb in [["init"], ["join", code]] {
+      let refused = try run(commandPath, verb + ["--data=\(base)/a"], environment: ["HOME": base])
+      #expect(refused.isRefusal && refused.status == 1, "\(refused)")
+      #expect(
+        refused.error.contains("is a node's directory already") && !refused.error.contains("stop it"), "\(refused)")
+    }
+  }
+
   @Test("init closes an empty directory to others, and refuses what is no directory")
   func places() throws {
     try made()

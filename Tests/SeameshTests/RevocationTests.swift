@@ -338,6 +338,33 @@ struct RevocationTests {
     #expect(try fleet.nodes[0].read(room, "c", id: .string("late")) != nil)
   }
 
+  @Test(
+    "where several statements took a right away, of which raising any gives the work back, doctor advises the one that reaches fewest"
+  )
+  func loweredByMany() throws {
+    let fleet = try fleet(2)
+    func set(_ who: String, _ level: String, _ pattern: Text) throws -> RightsOutcome {
+      try fleet.nodes[0].change(RightsChange(.grant(who: who, level: level, pattern: pattern), isConfirmed: true))
+    }
+    _ = try set("role:officer", "write", "room=*")
+    _ = try set("device:node 1", "write", "room=1")
+    try fleet.restart(1, peers: [])
+    for id: Text in ["late", "later"] { try fleet.nodes[1].put(partition, "c", id, body(["n": .int(2)])) }
+    for (who, pattern): (String, Text) in [("everyone", "*"), ("role:officer", "room=*")] {
+      _ = try set(who, "read", pattern)
+    }
+    let narrowest = try #require(try set("device:node 1", "read", "room=1").statements.first).prefix(8)
+    try fleet.restart(1)
+    try eventually { try held(fleet.nodes[0]) == 2 }
+    let finding = try #require(try fleet.nodes[0].doctor().first { $0.code == "held-of-lowered-rights" })
+    #expect(
+      finding.remedy.split(separator: "seamesh raise ", omittingEmptySubsequences: false).count == 2, "\(finding)")
+    #expect(finding.remedy.contains("seamesh raise \(narrowest)"), "\(finding)")
+    #expect(finding.message.contains("the grant role:officer read room=*"), "\(finding)")
+    #expect(try fleet.nodes[0].change(RightsChange(.raise(String(narrowest)))).isSigned)
+    for node in fleet.nodes { try eventually { try held(node) == 0 && shows(node, "later") } }
+  }
+
   @Test("an id that takes nothing away is told as what it is, and not as a device that is none")
   func raisedInVain() throws {
     let fleet = try TestFleet(2)

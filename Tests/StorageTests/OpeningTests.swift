@@ -35,6 +35,18 @@ import Testing
     withExtendedLifetime(store) {}
   }
 
+  @Test("a full disk, a read-only file system and a file of somebody else's are each told with what to do next")
+  func whatToDoNext() {
+    #expect(
+      StoreError.system("open", "/d/lock", EROFS).sentence.contains(
+        "/d/lock lies on a file system that is mounted read-only"))
+    #expect(
+      StoreError.system("open", "/d/lock", EACCES).sentence.contains("open /d/lock: not permitted; look whose it is"))
+    #expect(
+      StoreError.diskFull("write").sentence
+        == "the disk is full, and nothing was written: free some space, then try again")
+  }
+
   @Test("another process is refused while the lock is held, and served when it is free")
   func otherProcess() throws {
     let directory = try TemporaryDirectory()

@@ -112,8 +112,8 @@ extension RightStatus: Tabled {
   static let table: [Member<RightStatus>] = [
     Member("id", \.id), Member("kind", \.kind), Member("words", \.words), Member("level", \.level),
     Member("inForce", \.isInForce), Member("issuer", \.issuer), Member("since", \.since),
-    Member("sinceBy", \.sinceBy), Member("manner", \.manner, .oneOf(["", "retire", "revoke", "compromised"])),
-    Member("endedBy", \.endedBy),
+    Member("sinceBy", \.sinceBy), Member("issuedAt", \.issuedAt),
+    Member("manner", \.manner, .oneOf(["", "retire", "revoke", "compromised"])), Member("endedBy", \.endedBy),
   ]
 }
 

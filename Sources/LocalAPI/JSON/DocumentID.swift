@@ -5,7 +5,7 @@ import Wire
 package enum DocumentID {
   /// A path segment that begins with `{` or `"` is Extended JSON, such as `{"$oid":"…"}`; any other is a string id, as
   /// it stands. A string id that begins so itself is written as a JSON string.
-  static func parse(segment: Text) throws(Problem) -> Value {
+  package static func parse(segment: Text) throws(Problem) -> Value {
     switch segment.utf8.first {
     case UInt8(ascii: "{"), UInt8(ascii: "\""): try checked(try JSON.value(segment))
     default: try checked(.string(segment))

@@ -31,15 +31,18 @@ extension Doctor {
       findings.append(
         DoctorFinding(
           .problem, "log-damaged",
-          "\(damagedRuns) runs of this device's log are not as they were written: they are not passed on, and asked of other "
+          counted(
+            damagedRuns, "run of this device's log is not as it was written: it is not passed on, and asked of other ",
+            "runs of this device's log are not as they were written: they are not passed on, and asked of other ")
             + "devices anew. Everything else goes on.",
-          remedy: "Let it meet a device that has them. Check the disk."))
+          remedy: "Let it meet a device that has what is damaged. Check the disk."))
     }
     if mended > 0 {
       findings.append(
         DoctorFinding(
           .warning, "log-mended",
-          "\(mended) runs of the log were not as they were written and came anew from other devices, with nothing lost.",
+          counted(mended, "run of the log was not as it was", "runs of the log were not as they were")
+            + " written and came anew from other devices, with nothing lost.",
           remedy: "Check the disk: what was damaged once may be damaged again."))
     }
     return findings

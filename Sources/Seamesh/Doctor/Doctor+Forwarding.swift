@@ -12,11 +12,11 @@ extension Doctor {
     case .lagging:
       let reason = status.reason.isEmpty ? "" : ": \(status.reason)"
       return DoctorFinding(
-        .ok, code, "The backend \(status.backend) lacks \(status.lagChanges) changes\(reason).", remedy: "")
+        .ok, code, "The backend \(status.backend) lacks \(counted(status.lagChanges, "change"))\(reason).", remedy: "")
     case .noRoute, .refused, .auth, .tls, .schema:
       return DoctorFinding(
         .problem, code,
-        "Nothing reaches the backend\(status.lagChanges > 0 ? ", which lacks \(status.lagChanges) changes" : ""): \(status.reason).",
+        "Nothing reaches the backend\(status.lagChanges > 0 ? ", which lacks \(counted(status.lagChanges, "change"))" : ""): \(status.reason).",
         remedy: status.remedy)
     }
   }
@@ -25,7 +25,7 @@ extension Doctor {
     guard status.lostChanges > 0, status.state == .caughtUp || status.state == .lagging else { return nil }
     return DoctorFinding(
       .warning, "forward-restored",
-      "The backend \(status.backend) lacked \(status.lostChanges) changes that it had had: it was put back from a copy.",
+      "The backend \(status.backend) lacked \(counted(status.lostChanges, "change")) that it had had: it was put back from a copy.",
       remedy: "What this node holds of them is forwarded again. Look whether other relays held more.")
   }
 
@@ -42,7 +42,7 @@ extension Doctor {
     guard status.deadLetters > 0 else { return nil }
     return DoctorFinding(
       .warning, "forward-dead-letters",
-      "The backend \(status.backend) holds \(status.deadLetters) documents without their content.",
+      "The backend \(status.backend) holds \(counted(status.deadLetters, "document without its", "documents without their")) content.",
       remedy: "Look at the reasons: seamesh forward --dead-letters.")
   }
 

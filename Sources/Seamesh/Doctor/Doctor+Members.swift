@@ -12,8 +12,8 @@ extension Doctor {
           + "statements, \(spender.statementBytes / 1_024) of \(Allowance.byteLimit / 1_024) KiB of them, "
           + "\(spender.replicas) for replica ids. It writes in \(spender.take.partitions) of "
           + "\(DeviceTakeLimits.standard.partitions) partitions, under \(spender.take.chains) of \(DeviceTakeLimits.standard.chains) chains; "
-          + "\(spender.take.heldChanges) of \(DeviceTakeLimits.standard.heldChanges) changes are held one by one, and "
-          + "\(spender.take.leftOutRuns) runs were left out since this node started.",
+          + "of \(DeviceTakeLimits.standard.heldChanges) changes that may be held one by one are \(spender.take.heldChanges), and "
+          + "\(counted(spender.take.leftOutRuns, "run was", "runs were")) left out since this node started.",
         remedy: "No app does that: look at the device. An admin ends it with seamesh revoke.")
     }
   }
@@ -47,17 +47,9 @@ extension Doctor {
 
   static func findings(_ work: HeldWork) -> [DoctorFinding] {
     var findings: [DoctorFinding] = []
-    if let end = work.ownEnd {
-      findings.append(
-        DoctorFinding(
-          .problem, "device-ended",
-          "This device is no member of its fleet any more, by \(end); \(counted(work.own)) of its own are held.",
-          remedy:
-            "Ask an admin: what is held can be given back with seamesh raise, and a device can join anew in a new "
-            + "directory."))
-    }
+    if let end = work.ownEnd { findings.append(ended(by: end, held: work.own)) }
     if work.ownEnd == nil, !work.changes.isEmpty {
-      let list = work.changes.sorted { $0.key < $1.key }.map { "\(counted($0.value)) of \($0.key)" }.joined(
+      let list = work.changes.sorted { $0.key < $1.key }.map { "\(counted($0.value, "change")) of \($0.key)" }.joined(
         separator: ", ")
       findings.append(
         DoctorFinding(
@@ -81,12 +73,20 @@ extension Doctor {
     let raises = work.narrowings.map { "seamesh raise \($0)" }.joined(separator: " and ")
     return DoctorFinding(
       .warning, "held-of-lowered-rights",
-      "Held, because a right to write was taken away before others had them: \(counted(work.changes)) of \(work.device)\(by).",
+      "Held, because a right to write was taken away before others had them: \(counted(work.changes, "change")) of \(work.device)\(by).",
       remedy: raises.isEmpty
         ? "If it is good work, whoever gave the right lets it count by giving it again; nothing needs to be done otherwise."
         : "If it is good work, an admin lets it count with \(raises), and with it all that this holds of others: --dry-run shows "
           + "how much; nothing needs to be done otherwise.")
   }
 
-  private static func counted(_ changes: Int64) -> String { changes == 1 ? "1 change" : "\(changes) changes" }
+  private static func ended(by end: String, held: Int64) -> DoctorFinding {
+    let words = "This device is no member of its fleet any more, by \(end)"
+    let rejoining = "a device can join anew in a new directory."
+    return held == 0
+      ? DoctorFinding(.problem, "device-ended", words + ".", remedy: "Ask an admin for a new code: " + rejoining)
+      : DoctorFinding(
+        .problem, "device-ended", words + "; \(counted(held, "change of its own is", "changes of its own are")) held.",
+        remedy: "Ask an admin: what is held can be given back with seamesh raise, and " + rejoining)
+  }
 }

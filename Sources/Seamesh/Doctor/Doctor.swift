@@ -30,7 +30,7 @@ struct Doctor {
       findings.append(
         DoctorFinding(
           .warning, "wrong-join-code",
-          "This node was asked \(refusedCodes) times to let a device join by a code that it did not make.",
+          "This node was asked \(refusedCodes == 1 ? "once" : "\(refusedCodes) times") to let a device join by a code that it did not make.",
           remedy: "Make a new code with seamesh invite. Where nobody tries to join, somebody guesses codes in vain."))
     }
     findings += Doctor.findings(view.held)
@@ -77,7 +77,7 @@ struct Doctor {
     guard let lost = view.status.lostIfWiped else { return "" }
     return lost == 0
       ? " All that is here is known to be elsewhere."
-      : " \(lost) change\(lost == 1 ? " is" : "s are") not known to be in the backend or on two other devices: see "
+      : " \(counted(lost, "change is", "changes are")) not known to be in the backend or on two other devices: see "
         + "seamesh safe-to-wipe."
   }
 

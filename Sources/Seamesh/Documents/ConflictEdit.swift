@@ -36,7 +36,7 @@ struct ConflictEdit: DocumentEdit {
       for number in numbers {
         guard decision.conflicts.indices.contains(number - 1) else {
           throw NodeError(
-            .unprocessable, "this conflict has \(decision.conflicts.count) values, and no value \(number)")
+            .unprocessable, "this conflict has \(counted(decision.conflicts.count, "value")), and no value \(number)")
         }
         taken.append(decision.conflicts[number - 1])
       }

@@ -31,14 +31,20 @@ final class DocumentReader: Sendable {
 
   /// Documents are shown where this device may read: what it may only carry it passes on and shows nobody, and so it does
   /// with what it may read no longer ([decision 29](Docs/Decisions/0029-what-may-be-read-is-shown.md)).
-  func checkMayShow(_ partition: PartitionName) throws(NodeError) {
+  func checkMayShow(_ partition: PartitionName) throws(NodeError) { try check(.read, "read", in: partition) }
+
+  func checkMayCarry(_ partition: PartitionName) throws(NodeError) { try check(.carry, "carry", in: partition) }
+
+  private func check(_ needed: AccessLevel, _ verb: String, in partition: PartitionName) throws(NodeError) {
     let authority = authority.now
     let level = authority.level(of: device, in: partition)
-    guard level < .read else { return }
+    guard level < needed else { return }
     let standing = RightsWords(authority).standing(of: device, in: partition)
     throw NodeError(
-      .notPermitted, "this device may not read \(partition.text.string): \(standing)",
-      lackOfRight: LackOfRight(partition: partition.text.string, has: PartitionAccess(level), needs: .read))
+      .notPermitted, "this device may not \(verb) \(partition.text.string): \(standing)",
+      lackOfRight: LackOfRight(
+        partition: partition.text.string, has: PartitionAccess(level), needs: PartitionAccess(needed))
+    )
   }
 
   // MARK: Readers

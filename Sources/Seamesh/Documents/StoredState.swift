@@ -5,7 +5,7 @@ import Wire
 /// Limits of what is written here; what comes from others is bound by the protocol's own.
 package enum DocumentLimits {
   /// Bytes of a document's body, encoded.
-  static let bodyBytes = 1024 * 1024
+  package static let bodyBytes = 1024 * 1024
   static let collectionBytes = Payload.collectionByteLimit
   static let idBytes = Payload.idByteLimit
 

@@ -23,6 +23,9 @@ package enum UpdateOperators {
     return result
   }
 
+  /// What is wrong with an update whatever document it meets.
+  package static func check(_ update: ValueMap) throws(NodeError) { try refuseCollisions(steps(update).map(\.path)) }
+
   private static func steps(_ update: ValueMap) throws(NodeError) -> [(path: FieldPath, action: Action)] {
     guard !update.isEmpty else { throw NodeError(.badRequest, "An update needs at least one operator, such as $set.") }
     var steps: [(path: FieldPath, action: Action)] = []

@@ -70,10 +70,12 @@ package struct DescriptorBudget: Sendable, Equatable {
     let isWanting = figures.failedToAccept.map { $0 <= DescriptorBudget.memoryMilliseconds } ?? false
     guard isScarce || isWanting else { return nil }
     let missed =
-      figures.acceptFailures == 0 ? "" : " Since the start a connection found none \(figures.acceptFailures) times."
+      figures.acceptFailures == 0
+      ? ""
+      : " Since the start a connection found none \(figures.acceptFailures == 1 ? "once" : "\(figures.acceptFailures) times")."
     return DoctorFinding(
       isWanting ? .problem : .warning, "few-files",
-      "This process may have only \(limit) files open: \(peers) connections of peers and \(users) of users.\(missed)",
+      "This process may have only \(limit) files open: \(counted(peers, "connection")) of peers and \(users) of users.\(missed)",
       remedy: "Allow it more before it starts: LimitNOFILE= in its systemd unit, or ulimit -n 1024.")
   }
 }

@@ -73,7 +73,7 @@ extension NodeGauges.Figures {
       findings.append(
         DoctorFinding(
           .warning, "queues-long",
-          "\(waitingRequests) requests and \(waitingFrameBytes / 1_048_576) MiB of peers wait for the node.",
+          "\(counted(waitingRequests, "request")) and \(waitingFrameBytes / 1_048_576) MiB of peers wait for the node.",
           remedy: "Wait: they are worked off in turn. If it lasts, the device is too slow for what it is asked."))
     }
     return findings

@@ -44,8 +44,11 @@ struct LevelSentences {
     let groups = order.filter(\.effect.isLess) + order.filter { !$0.effect.isLess }
     var sentences = groups.prefix(LevelSentences.limit).map { sentence($0, in: partitions[$0, default: []]) }
     let rest = groups.count - sentences.count
-    if rest > 0 { sentences.append("\(rest) more such changes are not told here") }
-    if foresight.untold > 0 { sentences.append("\(foresight.untold) more partitions here were not looked at") }
+    if rest > 0 { sentences.append(counted(rest, "more such change is", "more such changes are") + " not told here") }
+    if foresight.untold > 0 {
+      sentences.append(
+        counted(foresight.untold, "more partition here was", "more partitions here were") + " not looked at")
+    }
     return sentences
   }
 
@@ -82,7 +85,7 @@ struct LevelSentences {
   /// The first ten, and how many others.
   static func list(_ names: [String]) -> String {
     let rest = names.count - limit
-    let told = names.prefix(limit) + (rest > 0 ? ["\(rest) others"] : [])
+    let told = names.prefix(limit) + (rest > 0 ? [counted(rest, "other")] : [])
     guard let last = told.last, told.count > 1 else { return told.first ?? "" }
     return told.dropLast().joined(separator: ", ") + " and " + last
   }

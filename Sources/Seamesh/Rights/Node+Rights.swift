@@ -58,10 +58,7 @@ extension Node {
 
   private func arrivedBefore(_ change: RightsChange) throws(NodeError) -> ArrivedBefore? {
     guard case .revoke(_, _, let at?) = change.action else { return nil }
-    let moment = try RightsForm.moment(at)
-    guard moment <= WallClock.milliseconds else {
-      throw NodeError(.unprocessable, "\(at) lies in the future: name a time at which what the device wrote was good")
-    }
+    let moment = try RightsForm.pastMoment(at)
     return try documents.reading { reader in
       var changes: [PartitionID: [ReplicaID: UInt64]] = [:]
       for (partition, replica, last) in try reader.changes(before: moment) {

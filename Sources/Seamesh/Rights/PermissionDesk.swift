@@ -97,9 +97,10 @@ struct PermissionDesk {
     status.words = words.words(statement.body)
     status.issuer = words.name(of: statement.issuer)
     status.manner = statement.endManner?.rawValue ?? ""
+    status.issuedAt = statement.notes.issuedAt
     if let arrived = arrivals[id] ?? nil {
       (status.since, status.sinceBy) = (arrived, "arrival")
-    } else if let issued = statement.notes.issuedAt {
+    } else if let issued = status.issuedAt {
       (status.since, status.sinceBy) = (issued, "issuer")
     }
     return status

@@ -23,7 +23,7 @@ struct RightsBeside {
     let words = RightsWords(authority)
     let told = ids.prefix(RightsBeside.toldLimit).map { "more is given there by \(words.words(of: $0))" }
     let rest = ids.count - told.count
-    return rest > 0 ? told + ["more is given there by \(rest) others: seamesh permissions shows them"] : told
+    return rest > 0 ? told + ["more is given there by \(counted(rest, "other")): seamesh permissions shows all"] : told
   }
 
   /// To everyone, the same subject, or some of those whom it names. Patterns are compared as far as one holds all of the other.

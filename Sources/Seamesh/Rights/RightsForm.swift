@@ -46,4 +46,15 @@ package enum RightsForm {
     }
     return moment
   }
+
+  /// Of what was good until then: a time that is yet to come says nothing of what has arrived.
+  @discardableResult
+  package static func pastMoment(_ text: String) throws(NodeError) -> Int64 {
+    let moment = try moment(text)
+    guard moment <= WallClock.milliseconds else {
+      throw NodeError(
+        .unprocessable, "\(text) lies in the future: name a time at which what the device wrote was good")
+    }
+    return moment
+  }
 }

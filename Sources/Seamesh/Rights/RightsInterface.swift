@@ -85,6 +85,9 @@ package struct RightStatus: Sendable, Equatable {
   package var sinceBy = ""
   /// Of the end of a device: `retire`, `revoke` or `compromised`; empty where it does not say which.
   package var manner = ""
+  /// What the issuer's clock said when it was signed, in milliseconds since 1970: the same on every node and for good, while a store
+  /// that is fetched or restored has statements arrive once more. Nil where the issuer did not say.
+  package var issuedAt: Int64?
   package var endedBy: [RightStatus] = []
   package init() {}
 }

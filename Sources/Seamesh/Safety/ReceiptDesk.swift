@@ -32,9 +32,7 @@ struct ReceiptDesk: Sendable {
   }
 
   func receipts(_ partition: PartitionName, asking: Bool) throws(NodeError) -> ReceiptReport {
-    guard try engine.may(.carry, in: partition) else {
-      throw NodeError(.notPermitted, "this device may not carry \(partition.text.string)")
-    }
+    try documents.checkMayCarry(partition)
     return try receipts(partition, for: nil, asking: asking)
   }
 

@@ -70,7 +70,7 @@ package final class LedgerFilling {
     if let changes = present?.counters.changes, changes > 0, contents.store != .halfFilled {
       throw NodeError(
         .unprocessable,
-        "\(files.directory.path) has a store with \(changes) changes, which stay as they are: a ledger fills a directory that "
+        "\(files.directory.path) has a store with \(counted(changes, "change")), and stays as it is: a ledger fills a directory that "
           + "has its keys and no data yet")
     }
     let cryptography = EngineIdentity(files).cryptography

@@ -43,7 +43,7 @@ extension NodeSetup {
       throw NodeError(.badRequest, "this is no join code: \(error)")
     }
     do {
-      try check(label, "a label")
+      try check(label: label)
       let claim = try SetupClaim(path)
       let key = claim.key(forJoining: code.fleet) ?? SigningKey()
       let directory = try claim.begin(.join, fleet: code.fleet, key: key)

@@ -56,10 +56,7 @@ package enum NodeSetup {
     _ openness: FleetFounding.Openness = .open
   ) throws(NodeError) -> Founded {
     do {
-      try check(user, "a user", mayBeEmpty: false)
-      try check(label, "a label")
-      try check(fleetName, "a fleet's name")
-      try check(profile)
+      try check(fleetName: fleetName, user: user, label: label, profile: profile)
       let claim = try SetupClaim(path)
       let founding = try FleetFounding.make(
         fleetName: fleetName, user: user, label: label, profile: profile, openness)
@@ -75,6 +72,16 @@ package enum NodeSetup {
       throw NodeError(any: error)
     }
   }
+
+  /// What can be said of a new fleet before anything is made.
+  package static func check(fleetName: Text, user: Text, label: Text, profile: ValueMap) throws(NodeError) {
+    try check(user, "a user", mayBeEmpty: false)
+    try check(label: label)
+    try check(fleetName, "a fleet's name")
+    try check(profile)
+  }
+
+  package static func check(label: Text) throws(NodeError) { try check(label, "a label") }
 
   /// Names as statements hold them, and people read them.
   static func check(_ text: Text, _ what: String, mayBeEmpty: Bool = true) throws(NodeError) {

@@ -12,6 +12,8 @@ struct SetupClaim {
 
   init(_ path: String) throws {
     directory = try DataDirectory(preparing: path)
+    // Before the lock: on a running node's directory its owner would else be told to stop it, and be refused all the same.
+    if let refusal = DirectoryContents(path).setupRefusal { throw refusal }
     lock = try DirectoryLock(directory: path)
     contents = DirectoryContents(path)
     if let refusal = contents.setupRefusal { throw refusal }

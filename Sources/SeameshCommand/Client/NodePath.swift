@@ -24,6 +24,12 @@ enum NodePath {
 
   /// The id segment for what stands on the command line, of the type that `--id-type` names.
   static func id(_ typed: String, type: String?) throws(Failure) -> String {
+    let segment = try segment(typed, type)
+    do throws(Problem) { _ = try DocumentID.parse(segment: Text(segment)) } catch { throw .usage(shown(error.detail)) }
+    return segment
+  }
+
+  private static func segment(_ typed: String, _ type: String?) throws(Failure) -> String {
     let quoted = ExtendedJSON.text(.string(Text(typed)))
     switch type {
     case "string": return quoted

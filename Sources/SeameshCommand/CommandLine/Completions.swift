@@ -84,7 +84,7 @@ enum Completions {
     verb.operands.map { operand in
       let action =
         switch operand.kind {
-        case .text: ""
+        case .text, .partition, .collection: ""
         case .file: "_files"
         case .choice(let choices): "(\(choices.joined(separator: " ")))"
         }

@@ -42,6 +42,9 @@ struct Operand: Sendable, Equatable {
     case text
     case file
     case choice([String])
+    /// The name of one, not a beginning of names.
+    case partition
+    case collection
   }
 
   let name: String

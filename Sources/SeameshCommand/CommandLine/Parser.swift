@@ -1,3 +1,6 @@
+import Replication
+import Seamesh
+
 /// Reads a command line by GNU's conventions: options anywhere, `--name=value` or `--name value`, `--` ends options,
 /// `-` is an operand.
 struct Parser {
@@ -99,9 +102,21 @@ struct Parser {
     }
     for (operand, value) in zip(verb.operands, operands) {
       guard !value.isEmpty else { throw .usage("\(operand.name) is empty") }
-      if case .choice(let choices) = operand.kind, !choices.contains(value) {
-        throw .usage("\(operand.name) is \(choices.joined(separator: ", ")), not \(shown(value))")
-      }
+      try operand.kind.check(value, operand.name)
+    }
+  }
+}
+
+extension Operand.Kind {
+  /// What is wrong with a value by itself, whatever a node holds.
+  func check(_ value: String, _ name: String) throws(Failure) {
+    switch self {
+    case .text, .file: break
+    case .choice(let choices):
+      guard !choices.contains(value) else { return }
+      throw .usage("\(name) is \(choices.joined(separator: ", ")), not \(shown(value))")
+    case .partition: try wellFormed { () throws(NodeError) in try PartitionName.ofDocuments(value) }
+    case .collection: try wellFormed { () throws(NodeError) in try DocumentLimits.check(collection: Text(value)) }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let conflictsVerb = Verb(
@@ -11,7 +12,7 @@ let conflictsVerb = Verb(
     "Documents are looked at one by one, so a large partition takes its time; with --json the member incomplete says whether the "
       + "limit ended the list.",
   ],
-  operands: [Operand("PARTITION", .optional)],
+  operands: [Operand("PARTITION", .optional, kind: .partition)],
   options: [OptionSpecification("limit", .text("N"), "so many conflicts at most; 100 where it is not said")],
   examples: [.init("seamesh conflicts agency=WildAid", "Lists what waits for a decision in the partition")]
 ) { invocation, context throws(Failure) in
@@ -157,7 +158,7 @@ let resolveVerb = Verb(
     "Of a deleted document the list shows what was written to it by somebody who did not know. Taking that brings the document "
       + "back with those fields alone: what else it held went with the deletion. --value gives it whole, --keep leaves it deleted.",
   ],
-  operands: [Operand("PARTITION"), Operand("CONFLICT")],
+  operands: [Operand("PARTITION", kind: .partition), Operand("CONFLICT")],
   options: [
     OptionSpecification("keep", .none, "what is shown stays"),
     OptionSpecification("take", .text("N"), "the value with this number takes its place", repeats: true),
@@ -172,7 +173,8 @@ let resolveVerb = Verb(
     "/v1/partitions/\(NodePath.encoded(invocation.required(0)))/conflicts/\(NodePath.encoded(invocation.required(1)))/resolve"
   let (name, value) = try decision(invocation)
   let answer = try context.client.ask(
-    .init(method: "POST", target: target, body: Array(ExtendedJSON.object([(Text(name), value)]).utf8)))
+    .init(
+      method: "POST", target: target, body: Array(ExtendedJSON.object([(Text(name), value)]).utf8), isTyped: true))
   if context.isJSON { return context.terminal.write(answer.body) }
   let map = try answer.json()
   context.terminal.print("decided (\(map.text("safety")))")

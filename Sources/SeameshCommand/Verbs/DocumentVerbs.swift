@@ -1,6 +1,7 @@
 import Glibc
 import LocalAPI
 import Replication
+import Seamesh
 import Wire
 
 private let idType = OptionSpecification(
@@ -11,6 +12,11 @@ private let idDetail =
   "An ID that begins with { or \" is Extended JSON, such as '{\"$oid\":\"5ed554a47527930d67194feb\"}'; any other is a "
   + "string. --id-type names a type instead."
 
+let documentLimits =
+  "A document has at most \(DocumentLimits.bodyBytes >> 20) MiB as it is stored and \(ServerLimit.documentBodyBytes >> 20) MiB as JSON, "
+  + "and \(Value.depthLimit) levels; its keys have at most \(Value.keyByteLimit) bytes, its ID \(ServerLimit.idBytes). One change writes at "
+  + "most \(Run.operationLimit) values: a document of more is written in several steps."
+
 let keepAbsentOption = OptionSpecification("keep-absent", .none, "keep the stored fields that a document leaves out")
 
 let putVerb = Verb(
@@ -20,10 +26,11 @@ let putVerb = Verb(
       + "given, it is the FILE if it names one; --id and --file say which is meant. Without ID the document's own _id is "
       + "taken, or one is made.", idDetail,
     "The document replaces the one that is there: fields that it leaves out are taken away. Only what differs is "
-      + "recorded, so that fields which others change meanwhile stay as they made them.",
+      + "recorded, so that fields which others change meanwhile stay as they made them.", documentLimits,
   ],
   operands: [
-    Operand("PARTITION"), Operand("COLLECTION"), Operand("ID", .optional), Operand("FILE", .optional, kind: .file),
+    Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection), Operand("ID", .optional),
+    Operand("FILE", .optional, kind: .file),
   ],
   options: [
     OptionSpecification("id", .text("ID"), "the document's id; what else is given is FILE"),
@@ -125,7 +132,7 @@ private func report(_ answer: Answer, _ context: Context) throws(Failure) {
 
 let getVerb = Verb(
   "get", "show a document", details: [idDetail],
-  operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("ID")],
+  operands: [Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection), Operand("ID")],
   options: [idType, OptionSpecification("etag", .none, "show the document's ETag instead, for --if-match")],
   examples: [
     .init(
@@ -147,7 +154,8 @@ let getVerb = Verb(
 
 let deleteVerb = Verb(
   "delete", "delete a document", details: [idDetail],
-  operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("ID")], options: [idType, ifMatch],
+  operands: [Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection), Operand("ID")],
+  options: [idType, ifMatch],
   examples: [.init("seamesh delete agency=WildAid DutyChange d7", "Deletes the document d7")]
 ) { invocation, context throws(Failure) in
   let request = NodeClient.Request(
@@ -162,9 +170,12 @@ let patchVerb = Verb(
   details: [
     "JSON is a merge patch (RFC 7396: null removes a field), or MongoDB update operators if its keys begin with $. "
       + "--set and --unset name fields by dotted paths instead.",
-    "A document that is not there is not made, unless --upsert says so.", idDetail,
+    "A document that is not there is not made, unless --upsert says so.", idDetail, documentLimits,
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION"), Operand("ID"), Operand("JSON", .optional)],
+  operands: [
+    Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection), Operand("ID"),
+    Operand("JSON", .optional),
+  ],
   options: [
     OptionSpecification("set", .text("PATH=JSON"), "set a field", repeats: true),
     OptionSpecification("unset", .text("PATH"), "remove a field", repeats: true),
@@ -178,6 +189,9 @@ let patchVerb = Verb(
   ]
 ) { invocation, context throws(Failure) in
   let patch = try Patch(json: invocation.operand(3), set: invocation.all("set"), unset: invocation.all("unset"))
+  if let named = patch.id, let id = try? DocumentID.parse(segment: Text(try documentSegment(invocation))), named != id {
+    throw .usage("the patch has another _id than ID says, and a document's _id never changes")
+  }
   let query = NodePath.query([("upsert", invocation.has("upsert") ? "true" : nil)])
   let request = NodeClient.Request(
     method: "PATCH", target: try documentTarget(invocation) + query, body: Array(patch.json.utf8),
@@ -187,7 +201,9 @@ let patchVerb = Verb(
 }
 
 private func documentTarget(_ invocation: Invocation) throws(Failure) -> String {
-  NodePath.document(
-    invocation.required(0), invocation.required(1),
-    id: try NodePath.id(invocation.required(2), type: invocation["id-type"]))
+  NodePath.document(invocation.required(0), invocation.required(1), id: try documentSegment(invocation))
+}
+
+private func documentSegment(_ invocation: Invocation) throws(Failure) -> String {
+  try NodePath.id(invocation.required(2), type: invocation["id-type"])
 }

@@ -8,7 +8,7 @@ let exportVerb = Verb(
       + "members collection and document. Ends with status 1 where documents are damaged on this device, which it names; all others "
       + "are written."
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION", .optional)],
+  operands: [Operand("PARTITION", kind: .partition), Operand("COLLECTION", .optional, kind: .collection)],
   options: [OptionSpecification("array", .none, "one JSON array instead of lines")],
   examples: [.init("seamesh export agency=WildAid BoardingReports > reports.jsonl", "Writes all reports to a file")]
 ) { invocation, context throws(Failure) in

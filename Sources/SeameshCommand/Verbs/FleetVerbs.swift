@@ -22,6 +22,11 @@ private func setSubscription(
   _ method: String, _ done: String, _ invocation: Invocation, _ context: Context
 ) throws(Failure) {
   let pattern = invocation.required(0)
+  guard (try? PartitionName(Text(pattern))) != nil else {
+    throw .usage(
+      "PARTITION is a name, or the beginning of names followed by *, of 1 to \(PartitionName.byteLimit) bytes without control characters"
+    )
+  }
   let answer = try context.client.ask(.init(method: method, target: "/v1/subscriptions/" + NodePath.encoded(pattern)))
   guard !context.isJSON else { return context.terminal.write(answer.body) }
   context.terminal.print("\(done): \(shown(pattern))")

@@ -186,15 +186,17 @@ func forwardingLine(_ map: ValueMap) -> String {
   let reason = map.text("reason")
   var line = "\(map.text("state")): \(reason.isEmpty ? map.text("backend") : reason)"
   if map.number("lagChanges") > 0 {
-    line += "; it lacks \(map.number("lagChanges")) changes (\(byteCount(map.number("lagBytes"))))"
+    line += "; it lacks \(counted(map.number("lagChanges"), "change")) (\(byteCount(map.number("lagBytes"))))"
     let waited = map.number("lagMilliseconds")
     if waited > 0 { line += ", the oldest for \(duration(milliseconds: waited))" }
     line += timeLeft(map)
   }
-  if map.number("putAside") > 0 { line += "; \(map.number("putAside")) chains put aside: see --dead-letters" }
-  if map.number("deadLetters") > 0 { line += "; \(map.number("deadLetters")) dead letters" }
+  if map.number("putAside") > 0 {
+    line += "; \(counted(map.number("putAside"), "chain")) put aside: see --dead-letters"
+  }
+  if map.number("deadLetters") > 0 { line += "; \(counted(map.number("deadLetters"), "dead letter"))" }
   if map.number("staleDocuments") > 0 {
-    line += "; \(map.number("staleDocuments")) documents left as another relay wrote them"
+    line += "; \(counted(map.number("staleDocuments"), "document")) left as another relay wrote what is there"
   }
   return line
 }

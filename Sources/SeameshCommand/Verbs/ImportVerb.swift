@@ -1,5 +1,6 @@
 import LocalAPI
 import Replication
+import Seamesh
 import Wire
 
 let byCollectionOption = OptionSpecification(
@@ -11,6 +12,7 @@ let importVerb = Verb(
     "FILE is a JSON array or JSON lines; - is standard input. Documents keep their _id, or get a new one. A record that "
       + "cannot be stored is reported with its line and put aside in a file in the data directory; the rest goes in, and "
       + "the exit status is 1. A record replaces the document of its _id; importing a file again changes nothing then.",
+    documentLimits,
     "With --partition-by there is no PARTITION: a record whose FIELD holds the text V goes to the partition FIELD=V; "
       + "one in which it is empty, missing or not a text is put aside.",
     "With --by-collection there is no COLLECTION: each line is one that seamesh export PARTITION wrote, and its document goes into "
@@ -45,6 +47,9 @@ let importVerb = Verb(
   let names = invocation.operands.dropFirst(field == nil && !isByCollection ? 2 : 1)
   guard !names.isEmpty else { throw .usage("FILE is missing; standard input is -") }
   guard field?.isEmpty != true else { throw .usage("--partition-by takes the name of a field") }
+  // Which operand is which follows from the options, so that the parser cannot know.
+  if field == nil { try Operand.Kind.partition.check(invocation.required(0), "PARTITION") }
+  if !isByCollection { try Operand.Kind.collection.check(invocation.required(field == nil ? 1 : 0), "COLLECTION") }
   var files: [InputFile] = []
   for name in names {
     guard !name.lowercased().hasSuffix(".csv") else {

@@ -24,8 +24,9 @@ let inviteVerb = Verb(
 ) { invocation, context throws(Failure) in
   guard let user = invocation["user"] else { throw .usage("--user=ID is missing: whom will the device act for?") }
   let invitation = InviteRequest(
-    user: Text(user), role: Text(invocation["role"] ?? ""), profile: try profile(invocation),
+    user: Text(user), role: Text(invocation["role"] ?? ""), profile: try profileOption(invocation),
     validMilliseconds: try validity(invocation))
+  try wellFormed { () throws(NodeError) in try invitation.check() }
   // Before there is an invitation: one whose picture cannot be written would stay open.
   if let path = invocation["qr"] { try checkWritable(path) }
   let issued = try withInvitations(

@@ -1,10 +1,13 @@
 import Replication
+import Seamesh
 import Wire
 
 /// The body of a PATCH, from what was typed.
 struct Patch: Equatable {
   let json: String
   let contentType: String
+  /// The document's, where a merge patch names it.
+  let id: Value?
 
   private static let mergePatch = "application/merge-patch+json"
 
@@ -23,6 +26,8 @@ struct Patch: Equatable {
     guard operators == 0 || operators == map.count else {
       throw .usage("a patch has fields, or operators that begin with $, but not both")
     }
+    if operators > 0 { try wellFormed { () throws(NodeError) in try UpdateOperators.check(map) } }
+    id = operators > 0 ? nil : map["_id"]
     (self.json, contentType) = (json, operators > 0 ? "application/json" : Patch.mergePatch)
   }
 
@@ -36,6 +41,10 @@ struct Patch: Equatable {
       fields.append((try Patch.path(String(sides[0])), value))
     }
     let removed = try unset.map { path throws(Failure) in try Patch.path(path) }
+    guard !(fields.map(\.path) + removed).contains(where: { $0.first == "_id" }) else {
+      throw .usage("a document's _id never changes")
+    }
+    id = nil
     if !fields.allSatisfy({ Patch.isPlain($0.path, $0.value) })
       || !removed.allSatisfy({ Patch.isPlain($0, .bool(true)) })
     {

@@ -6,9 +6,10 @@ let permissionsVerb = Verb(
   "permissions", "show who may do what, and by which statements",
   details: [
     "With PARTITION what each device may do there, with everything that gives it something and what ended; otherwise all "
-      + "grants. SINCE is when the statement came here, or with ~ what its issuer's clock said."
+      + "grants. ISSUED is when a statement was signed, by its issuer's clock, ARRIVED when it came into this node's store, by this "
+      + "node's clock: later where the store was fetched or restored since."
   ],
-  operands: [Operand("PARTITION", .optional)],
+  operands: [Operand("PARTITION", .optional, kind: .partition)],
   options: [
     OptionSpecification("who", .text("WHO"), "device:LABEL or device:KEY, user:ID, role:ROLE, or everyone")
   ],
@@ -45,10 +46,12 @@ let rulesVerb = Verb(
 
 private func show(rights: [ValueMap], _ terminal: Terminal) {
   guard !rights.isEmpty else { return terminal.print("nothing of the kind has been said") }
-  var table = Table(["STATEMENT", "WHAT", "BY", "SINCE", ""])
+  var table = Table(["STATEMENT", "WHAT", "BY", "ISSUED", "ARRIVED", ""])
   for right in rights {
     table.append([
-      String(right.text("id").prefix(8)), right.text("words"), right.text("issuer"), since(right), fate(of: right),
+      String(right.text("id").prefix(8)), right.text("words"), right.text("issuer"), issued(right) ?? "",
+      arrived(right) ?? "",
+      fate(of: right),
     ])
   }
   table.print(on: terminal)
@@ -61,21 +64,34 @@ private func show(members: [ValueMap], _ terminal: Terminal) {
     let role = member.text("role").isEmpty ? "" : ", \(member.text("role"))"
     let name = "\(member.text("label")) (\(member.text("user"))\(role)\(isSelf))"
     terminal.print(terminal.styled(shown("\(name): \(member.text("level"))"), .bold))
-    for end in member.list("endedBy") { terminal.print(shown("  ended by \(end.text("words")), \(since(end))")) }
+    for end in member.list("endedBy") { terminal.print(shown("  ended by \(end.text("words")), \(times(of: end))")) }
     for right in member.list("rights") {
       let id = right.text("id").prefix(8)
       terminal.print(
-        shown("  \(right.text("level")) by \(right.text("words")) (\(id)), \(since(right)) \(fate(of: right))").trimmed)
+        shown("  \(right.text("level")) by \(right.text("words")) (\(id)), \(times(of: right)) \(fate(of: right))")
+          .trimmed)
     }
     if member.list("rights").isEmpty { terminal.print("  nothing gives it any right there") }
   }
 }
 
-/// When a statement came here, or with ~ what its issuer's clock said.
-func since(_ right: ValueMap) -> String {
-  guard case .int(let milliseconds)? = right["since"], let text = CalendarTime.text(milliseconds) else { return "" }
-  let time = String(decoding: text.prefix(19), as: UTF8.self) + "Z"
-  return right.text("sinceBy") == "issuer" ? "~\(time)" : time
+/// When a statement was signed and when it came here, as far as either is known.
+func times(of right: ValueMap) -> String {
+  [issued(right).map { "issued \($0)" }, arrived(right).map { "arrived here \($0)" }].compactMap { $0 }.joined(
+    separator: ", ")
+}
+
+/// What the issuer's clock said.
+private func issued(_ right: ValueMap) -> String? { wholeSeconds(right["issuedAt"]) }
+
+/// What this node's clock said; nil where the store does not know.
+private func arrived(_ right: ValueMap) -> String? {
+  right.text("sinceBy") == "arrival" ? wholeSeconds(right["since"]) : nil
+}
+
+private func wholeSeconds(_ value: Value?) -> String? {
+  guard case .int(let milliseconds)? = value, let text = CalendarTime.text(milliseconds) else { return nil }
+  return String(decoding: text.prefix(19), as: UTF8.self) + "Z"
 }
 
 private func fate(of right: ValueMap) -> String {

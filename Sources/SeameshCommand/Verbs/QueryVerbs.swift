@@ -30,7 +30,7 @@ let findVerb = Verb(
       + "all others are shown.",
     filterOperators, resultLimits,
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
+  operands: [Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection)], options: queryOptions,
   examples: [
     .init(
       "seamesh find agency=WildAid BoardingReports --filter='{\"vessel.name\":\"Sirena\"}' --sort='{\"date\":-1}' --limit=10",
@@ -76,7 +76,7 @@ let watchVerb = Verb(
       + "JSON, some 520 reports of 2.6 kB; all that are watched on a node hold \(ReadLimits().allLiveBytes >> 20) MiB together. "
       + "--projection, --filter and --limit make it smaller.",
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION")], options: queryOptions,
+  operands: [Operand("PARTITION", kind: .partition), Operand("COLLECTION", kind: .collection)], options: queryOptions,
   examples: [
     .init("seamesh watch conversation=7 ChatMessage --sort='{\"timestamp\":1}'", "Shows a conversation as it goes on")
   ]
@@ -100,8 +100,7 @@ private func print(_ event: EventStream.Event, _ context: Context) {
     let id = event.id.map { ",\"cursor\":\(ExtendedJSON.text(.string(Text($0))))" } ?? ""
     context.terminal.print("{\"event\":\"\(event.name)\"\(id),\"data\":\(event.data)}")
   } else if let documents = snapshot(event) {
-    let count = "\(documents.count) \(documents.count == 1 ? "document" : "documents")"
-    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(count)")
+    context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(counted(documents.count, "document"))")
     for document in documents { context.terminal.print("  " + ExtendedJSON.text(document)) }
   } else {
     context.terminal.print("\(context.terminal.styled(event.name, .bold)) \(event.data)")

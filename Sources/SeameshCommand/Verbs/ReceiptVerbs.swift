@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 
 let receiptsVerb = Verb(
   "receipts", "show how safe a document is, or a whole partition",
@@ -10,7 +11,10 @@ let receiptsVerb = Verb(
       + "role is relay.",
     "An ID that begins with { or \" is Extended JSON; any other is a string. --id-type names a type instead.",
   ],
-  operands: [Operand("PARTITION"), Operand("COLLECTION", .optional), Operand("ID", .optional)],
+  operands: [
+    Operand("PARTITION", kind: .partition), Operand("COLLECTION", .optional, kind: .collection),
+    Operand("ID", .optional),
+  ],
   options: [
     OptionSpecification("ask", .none, "ask the peers in reach to say what they hold now"),
     OptionSpecification("watch", .none, "go on, and show it again when it changes; ends with Ctrl-C"),
@@ -83,8 +87,6 @@ private func show(_ answer: Answer, _ context: Context) throws(Failure) {
   }
   table.print(on: terminal)
 }
-
-func counted(_ count: Int64, _ what: String) -> String { "\(count) \(what)\(count == 1 ? "" : "s")" }
 
 private func standing(_ word: ValueMap) -> String {
   switch word.text("standing") {

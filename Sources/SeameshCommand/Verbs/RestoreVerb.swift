@@ -72,12 +72,18 @@ private func restore(from tables: any LedgerTables, _ context: Context) throws(F
         ("runsLeftOut", .int(Int64(outcome.runsLeftOut))),
       ]))
   } else {
-    context.terminal.print(shown("restored \(outcome.changes) changes from the ledger in \(tables.name)"))
+    context.terminal.print(shown("restored \(counted(outcome.changes, "change")) from the ledger in \(tables.name)"))
     if outcome.partitionsOfOthers > 0 {
-      context.terminal.print("\(outcome.partitionsOfOthers) partitions are not for this device, and were left there")
+      context.terminal.print(
+        counted(
+          outcome.partitionsOfOthers, "partition is not for this device, and was left there",
+          "partitions are not for this device, and were left there"))
     }
     if outcome.runsWithoutRight > 0 {
-      context.terminal.print("\(outcome.runsWithoutRight) runs have no right any more, and were left there")
+      context.terminal.print(
+        counted(
+          outcome.runsWithoutRight, "run has no right any more, and was left there",
+          "runs have no right any more, and were left there"))
     }
     context.terminal.print("Next: \(context.command("run"))")
   }
@@ -85,7 +91,7 @@ private func restore(from tables: any LedgerTables, _ context: Context) throws(F
     let reason = outcome.firstReason.map { " (the first: \($0))" } ?? ""
     throw Failure(
       .failed,
-      "\(outcome.runsLeftOut) runs of the ledger were not taken\(reason); seamesh verify-ledger says what is wrong there"
+      "\(counted(outcome.runsLeftOut, "run of the ledger was", "runs of the ledger were")) not taken\(reason); seamesh verify-ledger says what is wrong there"
     )
   }
 }

@@ -59,10 +59,10 @@ let revokeVerb = Verb(
     ("device", .string(Text(invocation.required(0)))), ("compromised", .bool(invocation.has("compromised"))),
   ]
   if let at = invocation["at"] {
-    try wellFormed { () throws(NodeError) in try RightsForm.moment(at) }
+    try wellFormed { () throws(NodeError) in try RightsForm.pastMoment(at) }
     members.append(("at", .string(Text(at))))
   }
-  try changeRights("/v1/revocations", members, invocation, context)
+  try changeRights("/v1/revocations", members, invocation, context, isEnd: true)
 }
 
 let retireVerb = Verb(
@@ -75,7 +75,8 @@ let retireVerb = Verb(
   operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh retire 'old tablet'", "Ends the device of that label")]
 ) { invocation, context throws(Failure) in
-  try changeRights("/v1/retirements", [("device", .string(Text(invocation.required(0))))], invocation, context)
+  try changeRights(
+    "/v1/retirements", [("device", .string(Text(invocation.required(0))))], invocation, context, isEnd: true)
 }
 
 let raiseVerb = Verb(
@@ -108,9 +109,11 @@ func wellFormed(_ check: () throws(NodeError) -> Void) throws(Failure) {
   do throws(NodeError) { try check() } catch { throw .usage(shown(error.message)) }
 }
 
-/// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed.
+/// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed. Warnings are told before that also
+/// where nobody is asked: what is signed cannot be taken back.
 private func changeRights(
-  _ target: String, _ members: [(key: Text, value: Value)], _ invocation: Invocation, _ context: Context
+  _ target: String, _ members: [(key: Text, value: Value)], _ invocation: Invocation, _ context: Context,
+  isEnd: Bool = false
 ) throws(Failure) {
   let client = try context.client
   func ask(_ flag: Text) throws(Failure) -> Answer {
@@ -118,14 +121,17 @@ private func changeRights(
     return try client.ask(.init(method: "POST", target: target, body: Array(body.utf8)))
   }
   var isConfirmed = invocation.has("yes")
-  if invocation.has("dry-run") || !isConfirmed {
+  if invocation.has("dry-run") || !isConfirmed || isEnd {
     let answer = try ask("dryRun")
     let preview = try answer.json()
-    let asksFirst = preview.flag("narrowing") || !preview.texts("warnings").isEmpty
     if invocation.has("dry-run") {
       return context.isJSON ? context.terminal.write(answer.body) : show(preview, context.terminal)
     }
-    if asksFirst, !preview.texts("statements").isEmpty {
+    let warnings = preview.texts("warnings")
+    let asksFirst = preview.flag("narrowing") || !warnings.isEmpty
+    if isConfirmed {
+      for warning in warnings { context.terminal.warn(shown(warning)) }
+    } else if asksFirst, !preview.texts("statements").isEmpty {
       if !context.isJSON { show(preview, context.terminal) }
       guard context.terminal.canAsk, !context.isJSON else {
         let warnings = preview.texts("warnings")
@@ -149,7 +155,9 @@ private func show(_ outcome: ValueMap, _ terminal: Terminal) {
     let (lost, gained) = (fall.number("lostChanges"), fall.number("gainedChanges"))
     guard lost + gained > 0 else { continue }
     let parts = [(lost, "no longer"), (gained, "again")].filter { $0.0 > 0 }.map { count, how in
-      isSigned ? "\(count) changes count \(how)" : "\(count) changes would count \(how)"
+      counted(
+        count, isSigned ? "change counts" : "change would count", isSigned ? "changes count" : "changes would count")
+        + " \(how)"
     }
     terminal.print(
       shown("  \(fall.text("partition")): \(parts.joined(separator: ", ")); documents: \(fall.number("documents"))"))
@@ -164,5 +172,7 @@ private func show(_ outcome: ValueMap, _ terminal: Terminal) {
     terminal.print(shown("  not carried here: \(notCarried.joined(separator: ", "))"))
   }
   for note in outcome.texts("notes") { terminal.print(shown("  \(note)")) }
+  // Once it is signed they have been told.
+  guard !isSigned else { return }
   for warning in outcome.texts("warnings") { terminal.print(terminal.styled(shown("  \(warning)"), .yellow)) }
 }

@@ -136,10 +136,11 @@ private func prepare(_ start: NodeSetup.Start, _ invocation: Invocation, _ conte
       "\(unused.map { "--\($0)" }.joined(separator: ", ")): for a new fleet alone; the one of the node in "
         + "\(shown(context.directory)) stays as it is")
   case .newFleet:
+    let fleet = try NewFleet(invocation)
     context.terminal.warn(
       "there is no node in \(shown(context.directory)) yet: making a new fleet (to enter an existing one, stop this and "
         + "run seamesh join CODE --data=DIR with another directory)")
-    _ = try found(invocation, context)
+    _ = try fleet.found(context)
   case .nodeWithoutStore:
     context.terminal.warn(
       "seamesh.db has gone from \(shown(context.directory)): waiting for a node of the fleet to fetch everything anew")

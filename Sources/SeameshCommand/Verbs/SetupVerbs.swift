@@ -36,7 +36,7 @@ let initVerb = Verb(
     .init("seamesh init --closed --user=ann@wildaid.example", "Founds a fleet in which rights are granted one by one"),
   ]
 ) { invocation, context throws(Failure) in
-  let founded = try found(invocation, context)
+  let founded = try NewFleet(invocation).found(context)
   if context.isJSON {
     return context.terminal.print(
       ExtendedJSON.object([
@@ -54,18 +54,34 @@ let initVerb = Verb(
     """)
 }
 
-/// Makes a fleet in the data directory.
-func found(_ invocation: Invocation, _ context: Context) throws(Failure) -> NodeSetup.Founded {
-  let profile = try profile(invocation)
-  let user = invocation["user"] ?? loginName()
-  let founded = try local { () throws(NodeError) in
-    try NodeSetup.found(
-      context.directory, fleetName: Text(invocation["fleet"] ?? "\(user)'s fleet"), user: Text(user),
-      label: Text(invocation["label"] ?? hostName()), profile: profile,
-      invocation.has("closed") ? .closed : .open)
+/// What was said of a new fleet and its first device.
+struct NewFleet {
+  private let name: Text
+  private let user: Text
+  private let label: Text
+  private let profile: ValueMap
+  private let openness: FleetFounding.Openness
+
+  init(_ invocation: Invocation) throws(Failure) {
+    let user = invocation["user"] ?? loginName()
+    (self.user, name) = (Text(user), Text(invocation["fleet"] ?? "\(user)'s fleet"))
+    label = Text(invocation["label"] ?? hostName())
+    profile = try profileOption(invocation)
+    openness = invocation.has("closed") ? .closed : .open
+    let (name, label, profile) = (name, label, profile)
+    try wellFormed { () throws(NodeError) in
+      try NodeSetup.check(fleetName: name, user: Text(user), label: label, profile: profile)
+    }
   }
-  tell(founded.aside, context)
-  return founded
+
+  /// Makes it in the data directory.
+  func found(_ context: Context) throws(Failure) -> NodeSetup.Founded {
+    let founded = try local { () throws(NodeError) in
+      try NodeSetup.found(context.directory, fleetName: name, user: user, label: label, profile: profile, openness)
+    }
+    tell(founded.aside, context)
+    return founded
+  }
 }
 
 /// An earlier set-up was cut off here: its files are kept.
@@ -74,7 +90,7 @@ private func tell(_ aside: String?, _ context: Context) {
   context.terminal.warn("what an earlier set-up had made here is now in \(shown(aside))")
 }
 
-func profile(_ invocation: Invocation) throws(Failure) -> ValueMap {
+func profileOption(_ invocation: Invocation) throws(Failure) -> ValueMap {
   guard let text = invocation["profile"] else { return ValueMap() }
   guard case .map(let map) = try typedJSON(text, "--profile") else { throw .usage("--profile takes a JSON object") }
   return map
@@ -94,6 +110,7 @@ let joinVerb = Verb(
   }
   let peers = try peerAddresses(invocation)
   let label = Text(invocation["label"] ?? hostName())
+  try wellFormed { () throws(NodeError) in try NodeSetup.check(label: label) }
   let line = WaitingLine(on: context.terminal)
   let joined = try local { () throws(NodeError) in
     defer { line.finish() }

@@ -1,4 +1,5 @@
 import Replication
+import Seamesh
 import Wire
 
 let statusVerb = Verb(
@@ -133,7 +134,7 @@ private func ended(by end: ValueMap) -> String {
     case "compromised": " (revoked as compromised)"
     default: ""
     }
-  return "ended by \(end.text("issuer")), \(since(end))\(how)"
+  return "ended by \(end.text("issuer")), \(times(of: end))\(how)"
 }
 
 let partitionsVerb = Verb(

@@ -1,6 +1,7 @@
 import Forwarding
 import Identity
 import Replication
+import Seamesh
 import Wire
 
 let verifyLedgerVerb = Verb(
@@ -43,7 +44,10 @@ let verifyLedgerVerb = Verb(
   }
   context.terminal.print(context.isJSON ? ledgerJSON(tally, tables.name) : ledgerText(tally, tables.name))
   guard tally.incompleteChains == 0 else {
-    throw Failure(.behind, "what is there holds, but \(tally.incompleteChains) chains lack their beginnings")
+    throw Failure(
+      .behind,
+      "what is there holds, but \(counted(tally.incompleteChains, "chain lacks its beginning", "chains lack their beginnings"))"
+    )
   }
 }
 
@@ -64,26 +68,35 @@ private func namedLedger(_ invocation: Invocation, _ context: Context) throws(Fa
 private func ledgerText(_ tally: LedgerTally, _ name: String) -> String {
   var lines = [
     "the ledger in \(name) holds, back to the root of fleet \(tally.fleet.text)",
-    "\(tally.statements) statements, \(tally.partitions) partitions, \(tally.chains) chains (\(tally.forkedChains) forked), "
-      + "\(tally.runs) runs, \(tally.changes) changes, \(tally.payloads) payloads, \(tally.marks) marks; "
+    "\(counted(tally.statements, "statement")), \(counted(tally.partitions, "partition")), \(counted(tally.chains, "chain")) "
+      + "(\(tally.forkedChains) forked), \(counted(tally.runs, "run")), \(counted(tally.changes, "change")), "
+      + "\(counted(tally.payloads, "payload")), \(counted(tally.marks, "mark")); "
       + "\(byteCount(tally.bytes)) signed",
   ]
   lines += documentLines(tally)
   if tally.deadLetters > 0 {
-    lines.append("\(tally.deadLetters) of them are dead letters, without a body: their rows have the reason as refusal")
+    lines.append("dead letters among them: \(tally.deadLetters), without a body; their rows have the reason as refusal")
   }
   if tally.statementsLeftOut > 0 {
-    lines.append("\(tally.statementsLeftOut) statements are beyond what their devices may say, and count nowhere")
+    lines.append(
+      counted(
+        tally.statementsLeftOut, "statement is beyond what its device may say, and counts nowhere",
+        "statements are beyond what their devices may say, and count nowhere"))
   }
   if tally.runsWithoutRight > 0 {
-    lines.append("\(tally.runsWithoutRight) runs have no right that the ledger knows, and count nowhere")
+    lines.append(
+      counted(
+        tally.runsWithoutRight, "run has no right that the ledger knows, and counts nowhere",
+        "runs have no right that the ledger knows, and count nowhere"))
   }
   for chain in tally.incomplete {
     lines.append(
       "\(chain.partition.text.string): the chain of replica \(chain.replica.text) begins at change \(chain.first)")
   }
   let left = tally.incompleteChains - tally.incomplete.count
-  if left > 0 { lines.append("and \(left) more chains without their beginnings") }
+  if left > 0 {
+    lines.append("and \(counted(left, "more chain without its beginning", "more chains without their beginnings"))")
+  }
   return lines.map(shown).joined(separator: "\n")
 }
 
@@ -93,20 +106,24 @@ private func documentLines(_ tally: LedgerTally) -> [String] {
   }
   guard let folding = tally.folding else {
     return [
-      "\(documents) documents are as they were written; they were not made anew from the runs, by --sums-only or since the role may not "
+      "\(asWritten(documents)); made anew from the runs they were not, by --sums-only or since the role may not "
         + "read how far relays have come (seamesh forward --set-up --audit-to=ROLE)"
     ]
   }
-  var lines = ["\(documents) documents are as they were written, and what the runs make of them"]
+  var lines = ["\(asWritten(documents)), and what the runs make of that"]
   if folding.documentsBehind > 0 {
     lines.append("but for \(folding.documentsBehind), which relays have not sent yet as they are now")
   }
   if folding.partitionsLeftOut > 0 {
     lines.append(
-      "but for those of \(folding.partitionsLeftOut) partitions, whose runs are not all there or not to be judged by this version"
+      "but for those of \(counted(folding.partitionsLeftOut, "partition")), whose runs are not all there or not to be judged by this version"
     )
   }
   return lines + relayLines(folding)
+}
+
+private func asWritten(_ documents: Int) -> String {
+  counted(documents, "document is as it was written", "documents are as they were written")
 }
 
 /// Relays that are named; a fleet has few.
@@ -114,7 +131,7 @@ private let namedRelays = 16
 
 private func relayLines(_ folding: LedgerTally.Folding) -> [String] {
   guard folding.runsInDoubt > 0 || folding.areAllInDoubt else { return [] }
-  let which = folding.areAllInDoubt ? "documents" : "documents that \(folding.runsInDoubt) runs wrote"
+  let which = folding.areAllInDoubt ? "documents" : "documents that \(counted(folding.runsInDoubt, "run")) wrote"
   let what = folding.areAllInDoubt ? "statements" : "these"
   var lines = [
     "one that differs is no finding among \(which): \(what) came while relays had more to send, and they do not say yet that "
@@ -125,7 +142,7 @@ private func relayLines(_ folding: LedgerTally.Folding) -> [String] {
     return "relay \(hexadecimal(behind.relay)) " + (since.map { "said so last at \($0)" } ?? "has never said so")
   }
   let left = folding.relaysBehind.count - namedRelays
-  return left > 0 ? lines + ["and \(left) more relays"] : lines
+  return left > 0 ? lines + ["and \(counted(left, "more relay"))"] : lines
 }
 
 private func ledgerJSON(_ tally: LedgerTally, _ name: String) -> String {

@@ -1,5 +1,6 @@
 import Glibc
 import Replication
+import Seamesh
 import Wire
 
 let safeToWipeVerb = Verb(

@@ -51,14 +51,16 @@ extension Authority {
       endedBy: ends(of: .membership(membership)))
   }
 
-  /// What took the right to write there from a member. By these its chains are bounded, and not by what lowered it further since
-  /// (rule C17).
-  package func closersOfWriting(of member: Member, in partition: PartitionName) -> Set<Digest> {
-    let entries = rights.grants.entries(reaching: member.membership).filter {
-      $0.pattern.matches(partition) && $0.grant.content.level >= .write
-    }
-    let byRules = ruled(for: member, in: partition).filter { $0.level >= .write }.flatMap(\.endedBy)
-    return Set(entries.flatMap { rights.closers(of: $0, below: .write) }.map(\.id) + byRules)
+  /// What took the right to write there from a member: of each grant and rule that gave it all that closes it. By these its chains
+  /// are bounded, and not by what lowered it further since (rule C17). Where all that closes one of them is raised, what the member
+  /// wrote counts, whatever closes the others. Grants to the fewest come first: a raise gives something to all whom its grant reached.
+  package func closersOfWriting(of member: Member, in partition: PartitionName) -> [Set<Digest>] {
+    let entries = rights.grants.entries(reaching: member.membership)
+      .filter { $0.pattern.matches(partition) && $0.grant.content.level >= .write }
+      .sorted { ($0.grant.content.subject.breadth, $0.grant.id) < ($1.grant.content.subject.breadth, $1.grant.id) }
+    let byGrants = entries.map { entry in Set(rights.closers(of: entry, below: .write).map(\.id)) }
+    let byRules = ruled(for: member, in: partition).filter { $0.level >= .write }.map { Set($0.endedBy) }
+    return (byGrants + byRules).filter { !$0.isEmpty }
   }
 
   /// Everything that closes grants for some level.
@@ -122,5 +124,17 @@ extension Authority {
 
   private func creations(of room: PartitionName) -> [Digest] {
     allStatements.lazy.map(\.id).filter { PartitionName.room(createdBy: $0) == room.text }
+  }
+}
+
+extension Statement.Subject {
+  /// Grows with the number of those whom it names.
+  fileprivate var breadth: Int {
+    switch self {
+    case .device: 0
+    case .user: 1
+    case .role: 2
+    case .everyone: 3
+    }
   }
 }
