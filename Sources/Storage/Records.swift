@@ -74,6 +74,8 @@ package struct StoredRun: Hashable, Sendable {
   package let context: VersionVector
   /// As it came, without the context.
   package let body: [UInt8]
+  /// Rows of early stores have none.
+  package let hasSum: Bool
 }
 
 package struct StoredStatement: Hashable, Sendable {

@@ -295,6 +295,7 @@ extension StoredChain {
 
 extension LogRun {
   fileprivate init(_ run: StoredRun) {
-    self.init(arrival: run.arrival, first: run.first, last: run.last, context: run.context, body: run.body)
+    self.init(
+      arrival: run.arrival, first: run.first, last: run.last, context: run.context, body: run.body, hasSum: run.hasSum)
   }
 }

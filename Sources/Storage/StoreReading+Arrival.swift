@@ -133,7 +133,7 @@ extension StoreReading where Self: ~Copyable {
     return StoredRun(
       arrival: rows.integer(0),
       chain: ChainNumber(rawValue: rows.integer(1), partition: PartitionNumber(rawValue: rows.integer(8))),
-      first: first, last: last, context: context, body: rows.bytes(6))
+      first: first, last: last, context: context, body: rows.bytes(6), hasSum: rows.optionalInteger(12) != nil)
   }
 
   /// Where the first run of a chain lies that reaches above `sequence`; nil where none does.

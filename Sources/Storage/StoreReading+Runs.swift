@@ -135,6 +135,9 @@ extension StoreReading where Self: ~Copyable {
     }
     if isAlone, base.map({ !scrubbed.damagedBases.contains($0) }) ?? true {
       scrubbed.intact.insert(arrival)
+      if rows.optionalInteger(7) == nil {
+        scrubbed.withoutSum.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
+      }
     } else {
       scrubbed.damaged.append((try partition(of: rows.integer(1)), try run(at: rows, sum: 7)))
       if !isRow { scrubbed.damagedBases.insert(arrival) }
@@ -199,7 +202,7 @@ extension StoreReading where Self: ~Copyable {
           arrival: rows.integer(0),
           chain: ChainNumber(rawValue: rows.integer(1), partition: partition),
           first: UInt64(clamping: rows.integer(2)), last: UInt64(clamping: rows.integer(3)), context: context,
-          body: rows.bytes(6)))
+          body: rows.bytes(6), hasSum: rows.optionalInteger(7) != nil))
     }
     return found
   }
@@ -218,7 +221,7 @@ extension StoreReading where Self: ~Copyable {
     return found.value == sum
   }
 
-  /// Nothing else tells whether a row without a sum is as it was written.
+  /// Nothing else tells here whether a row without a sum is as it was written.
   private func beginsAsRun(_ body: [UInt8]) -> Bool { (try? RunCodec.hashBefore(of: body[...])) != nil }
 
   func run(at rows: PreparedStatement, sum column: Int32) throws(StoreError) -> DamagedRun {

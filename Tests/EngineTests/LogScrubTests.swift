@@ -60,17 +60,33 @@ import Wire
   }
 
   @Test(
-    "of rows without a sum those are found that do not begin as runs, and none counts as mended that does not decode")
-  func withoutSums() throws {
-    try node.cutShort(room, chain) { $0.last == 2 }
-    try node.cutShort(room, chain, to: 90) { $0.last == 3 }
-    let last = try #require(try node.rows(room, chain).last)
-    try bench.restart(1)
-    bench.advance(500)
-    #expect(node.state.damagedRuns.count == 1)
-    node.state.damagedRuns.note(DamagedRun(last, of: chain), in: node.id(of: room))
+    "of rows without a sum those are found that are no runs, whether or not they begin as such",
+    arguments: [3, 90, 150])
+  func withoutSums(count: Int) throws {
+    let rows = try node.rows(room, chain)
+    try #require(rows.allSatisfy { $0.body.count > 150 })
+    try node.cutShort(room, chain, to: count) { $0.last == 2 }
+    for pass in 1...2 {
+      try bench.restart(1)
+      bench.advance(500)
+      #expect(node.state.damagedRuns.count == 1 && node.state.scrub.passCount == 1, "\(pass)")
+      #expect(try node.store.ownFacts().isLogDamaged)
+    }
     bench.advance(LogScrub.passMilliseconds)
-    #expect(node.state.damagedRuns.count == 2 && node.state.scrub.passCount == 2)
+    #expect(node.state.damagedRuns.count == 1 && node.state.scrub.passCount == 2, "nor does it count as mended")
+    bench.meet(1, 0)
+    for _ in 0..<4 { bench.advance(500) }
+    #expect(try node.state.damagedRuns.isEmpty && node.rows(room, chain).map(\.body) == rows.map(\.body))
+  }
+
+  @Test("a row without a sum that begins as a run and is none is not sent, and ends no session", arguments: [90, 150])
+  func sentWithoutSum(count: Int) throws {
+    try node.cutShort(room, chain, to: count) { $0.last == 2 }
+    let late = try bench.addMember()
+    try bench.nodes[late].subscribe("room=*")
+    let session = bench.meet(late, 1)
+    #expect(bench.nodes[late].state.mesh.sessions[session] != nil && node.state.mesh.sessions[session] != nil)
+    #expect(bench.nodes[late].received(room)[chain]?.sequence == 1 && node.state.damagedRuns.count == 1)
   }
 
   @Test("a node that goes on reads its log over once in a day")

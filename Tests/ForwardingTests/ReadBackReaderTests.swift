@@ -34,20 +34,62 @@ struct ReadBackReaderTests {
     #expect(log.told == [1])
   }
 
-  @Test("so does one that may not even read the ledger anew; of what is there as before it says nothing")
-  func refusedAtTheStart() throws {
+  @Test(
+    "so does one that may not even read the ledger anew, whether or not it last did; of what is there as before it says nothing",
+    arguments: [false, true])
+  func refusedAtTheStart(isReadAnew: Bool) throws {
     let log = try HeldLog(changes: 3, counting: 3)
     let runner = DirectiveRunner(source: log, backend: log.ledger, limits: ForwarderLimits(), process: "a")
     _ = runner.run(.readBack(.everything), nil)
-    log.ledger.isHeldByCopy.withLock { $0 = true }
     func isRefused() -> Bool {
       if case .failed? = runner.run(.readLedger, nil) { true } else { false }
     }
+    if isReadAnew { #expect(!isRefused()) }
+    log.ledger.isHeldByCopy.withLock { $0 = true }
     #expect(isRefused() && log.toldCount == 1)
     log.ledger.hashes.removeLast(2)
     #expect(isRefused() && isRefused() && log.told == [1] && log.toldCount == 2)
     log.ledger.hashes.removeLast()
     #expect(isRefused() && log.told == [] && log.toldCount == 3)
+  }
+
+  @Test("where the log does not tell how much of a chain is left there, who is refused says nothing of it any more")
+  func refusedWithDamage() throws {
+    let log = try HeldLog(changes: 4, counting: 4)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    _ = try reader.read(.everything)
+    log.ledger.hashes.removeLast(2)
+    try log.damage(2...3)
+    try reader.takeBack()
+    #expect(log.told == [] && log.toldCount == 2)
+  }
+
+  @Test(
+    "nothing is said of a chain of which the log does not tell what to ask, whether all is read or nothing may be",
+    arguments: [false, true])
+  func unaskable(isRefused: Bool) throws {
+    let log = try HeldLog(changes: 3, counting: 1)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    _ = try reader.read(.everything)
+    #expect(log.told == [3])
+    try log.damage(3...3)
+    if isRefused { try reader.takeBack() } else { _ = try reader.read(.everything) }
+    #expect(log.told == [] && log.toldCount == 2)
+  }
+
+  @Test("of a chain of which something was sent what was read before stays, where the log tells no more and it can be")
+  func sentWithDamage() throws {
+    let log = try HeldLog(changes: 4, counting: 4)
+    let reader = ReadBackReader(source: log, backend: log.ledger, limits: ForwarderLimits())
+    let hashes = log.ledger.hashes
+    log.ledger.hashes = Array(hashes.prefix(2))
+    _ = try reader.read(.everything)
+    #expect(log.told == [2])
+    try log.damage(1...4)
+    log.ledger.hashes = Array(hashes.prefix(3))
+    #expect(try !reader.read(.chains([log.key])).wentBack && log.told == [2])
+    log.ledger.hashes = Array(hashes.prefix(1))
+    #expect(try reader.read(.chains([log.key])).wentBack && log.told == [])
   }
 
   @Test("that the ledger has less of a chain than at the reading before is told, once, and not after it is read anew")

@@ -53,27 +53,33 @@ extension CommitWriter {
         waiting.insert(replica)
       }
     }
+    // What waits goes on with what it waits for, which is a cause of its own: to look again now would be to look for ever.
+    guard !moved.isEmpty else { return }
     try rebuild([partition: moved])
   }
 
   private typealias LostRun = (stored: LogRun, content: RunContent)
 
-  /// Those that hold lost changes, in order of arrival, which is causal: what a change names is issued again before it.
+  /// Those that hold lost changes, in order of their turns, which is causal: what a change names is issued again before it.
   private func runs(of lost: [HeldChange], in partition: PartitionID) throws -> [(replica: ReplicaID, run: LostRun)] {
-    var found: [(replica: ReplicaID, run: LostRun)] = []
+    var found: [(replica: ReplicaID, turn: Int64, run: LostRun)] = []
     for replica in Set(lost.map(\.dot.replica)).sorted() {
       let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: replica)
-      found += try runs(of: chain, holding: lost).map { (replica, $0) }
+      found += try runs(of: chain, holding: lost).map { (replica, $0.turn, $0.run) }
     }
-    return found.sorted { $0.run.stored.arrival < $1.run.stored.arrival }
+    // Only runs of one chain may have one turn.
+    let ordered = found.sorted {
+      ($0.turn, $0.run.stored.first, $0.run.stored.arrival) < ($1.turn, $1.run.stored.first, $1.run.stored.arrival)
+    }
+    return ordered.map { ($0.replica, $0.run) }
   }
 
   /// Those below the first lost change that does not read: what follows stands on it, and waits until it has come anew.
-  private func runs(of chain: ChainIdentity, holding lost: [HeldChange]) throws -> [LostRun] {
+  private func runs(of chain: ChainIdentity, holding lost: [HeldChange]) throws -> [(turn: Int64, run: LostRun)] {
     let reader = RunReader(state.identity)
     let lost = lost.filter { $0.dot.replica == chain.replica }
     var unread = Set(lost.map(\.hash))
-    var found: [LostRun] = []
+    var (found, isWhole) = ([LostRun](), true)
     let first = lost.lazy.map(\.dot.sequence).min() ?? 1
     for place in try transaction.places(of: chain, after: first - 1, limit: .max) {
       do {
@@ -84,12 +90,27 @@ extension CommitWriter {
         unread.subtract(run.hashes)
       } catch let failure where DamagedLog.isOfOneRow(failure) {
         // It may be of a branch that is not lost.
+        isWhole = false
         let failure = DamagedLog.failure(failure, of: transaction.damagedRun(at: place, of: chain))
         note(failure, in: chain.partition)
       }
     }
     let end = lost.lazy.filter { unread.contains($0.hash) }.map(\.dot.sequence).min() ?? .max
-    return found.filter { $0.stored.last < end }
+    let readable = found.filter { $0.stored.last < end }
+    return isWhole ? readable.map { ($0.stored.arrival, $0) } : turnsBesideDamage(readable)
+  }
+
+  /// Where everything reads, each run has its turn when it came. Where not, what stands on a run that does not read may have come
+  /// before another run that holds the same changes: that one has its turn as early as anything of its chain that begins behind
+  /// its own beginning.
+  private func turnsBesideDamage(_ runs: [LostRun]) -> [(turn: Int64, run: LostRun)] {
+    // Of what begins behind the present one, and of that with what begins where it does.
+    var (behind, notBefore, first) = (Int64.max, Int64.max, UInt64.max)
+    return runs.sorted { $0.stored.first > $1.stored.first }.map { run in
+      if run.stored.first < first { (behind, first) = (notBefore, run.stored.first) }
+      notBefore = min(notBefore, run.stored.arrival)
+      return (min(behind, run.stored.arrival), run)
+    }
   }
 
   /// One run again; nil where it has to wait.

@@ -173,9 +173,11 @@ struct LogReader {
   private func whole(
     _ run: LogRun, _ replica: ReplicaID, _ partition: PartitionID, _ state: PartitionState
   ) throws -> LoggedRun {
-    // Only forked chains have runs of several branches; decoding tells which.
+    // Only forked chains have runs of several branches; decoding tells which. And nothing else tells of a row without a sum
+    // whether its bytes are a run: a peer ends the session over one that is none.
     let isForked = state.log.forkPoints[replica] != nil
-    let hashAtLast = isForked ? try reader.decode(run, in: partition).hashAtLast : nil
+    let decoded = isForked || !run.hasSum ? try reader.decode(run, in: partition) : nil
+    let hashAtLast = isForked ? decoded?.hashAtLast : nil
     return LoggedRun(
       replica: replica, first: run.first, last: run.last, hashBefore: try RunCodec.hashBefore(of: run.body[...]),
       hashAtLast: hashAtLast, context: run.context, encoded: run.body[...], apart: try apart(run, replica))

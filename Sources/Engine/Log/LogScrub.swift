@@ -108,9 +108,10 @@ extension NodeEngine {
     guard storeFailure == nil, state.scrub.isDue(now, isCrowded: isCrowded) else { return false }
     do {
       let start = state.scrub.position
-      let part = try state.store.scrub(
+      var part = try state.store.scrub(
         after: start, damagedBases: state.scrub.basesOfPass, byteLimit: LogScrub.partByteCount,
         countLimit: LogScrub.partRunCount)
+      try decodeRunsWithoutSum(of: &part)
       note(part, after: start)
       let (knewDamage, wholePasses) = (state.knowsDamage, state.scrub.wholePassCount)
       if state.scrub.note(part, now), state.scrub.wholePassCount > wholePasses { state.damagedRuns.noteScrubbed() }
@@ -125,6 +126,25 @@ extension NodeEngine {
 
   private func isOfDisk(_ error: any Error) -> Bool {
     (error as? any StoreFailure).map { $0.isFatal && !$0.isOfOneRow } ?? false
+  }
+
+  /// A body that is broken behind its beginning is told by nothing else. Contexts that refer to such a row are as they were.
+  private func decodeRunsWithoutSum(of part: inout ScrubbedRuns) throws {
+    for (partition, run) in part.withoutSum where try !decodes(run, in: partition) {
+      part.intact.remove(run.arrival)
+      part.damaged.append((partition, run))
+    }
+  }
+
+  private func decodes(_ run: DamagedRun, in partition: PartitionID) throws -> Bool {
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: run.replica)
+    do {
+      let body = try state.store.body(at: RunPlace(last: run.last, arrival: run.arrival), of: chain)
+      _ = try body.map { try RunReader(state.identity).decode($0, in: partition) }
+      return true
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      return false
+    }
   }
 
   private func note(_ part: ScrubbedRuns, after start: Int64) {

@@ -91,8 +91,13 @@ package struct LogRun: Hashable, Sendable {
   package let context: VersionVector
   /// The run's bytes as they came, without the context.
   package let body: [UInt8]
-  package init(arrival: Int64, first: UInt64, last: UInt64, context: VersionVector, body: [UInt8]) {
+  /// Its row has a sum, and was held against it: rows of early stores have none.
+  package let hasSum: Bool
+  package init(
+    arrival: Int64, first: UInt64, last: UInt64, context: VersionVector, body: [UInt8], hasSum: Bool = true
+  ) {
     (self.arrival, self.first, self.last, self.context, self.body) = (arrival, first, last, context, body)
+    self.hasSum = hasSum
   }
 }
 

@@ -68,6 +68,8 @@ package struct ScrubbedRuns: Sendable {
   package var damagedBases: Set<Int64>
   /// Arrivals of those that are as they were written.
   package var intact: Set<Int64> = []
+  /// Of these no sum tells more than that they begin as runs: whether they decode is still to be looked at.
+  package var withoutSum: [(partition: PartitionID, run: DamagedRun)] = []
   /// So many are not where the index has them: nothing is known of them.
   package var misplacedCount = 0
 

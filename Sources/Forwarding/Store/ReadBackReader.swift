@@ -12,6 +12,8 @@ final class ReadBackReader {
   private let process: String
   /// What the ledger has, as it was read there.
   private var known: [PartitionID: VersionVector] = [:]
+  /// What the node was told last, which counts there for a while: it outlasts ``forget()``.
+  private var told: [PartitionID: VersionVector] = [:]
 
   /// - Parameter process: tells this process from earlier ones, and from those of copies of this directory.
   init(source: any ForwardingSource, backend: any Backend, limits: ForwarderLimits, process: String = "") {
@@ -40,8 +42,12 @@ final class ReadBackReader {
     var outcome = ReadBackOutcome()
     if request == .everything { outcome.accepted = try source.accepted().vectors }
     let (chains, names) = try source.read { store in try store.snapshot { try self.asked(request, $0) } }
-    if request == .everything { known = known.filter { names[$0.key] != nil } }
     var vectors: [PartitionID: VersionVector] = [:]
+    if request == .everything {
+      (known, told) = (known.filter { names[$0.key] != nil }, told.filter { names[$0.key] != nil })
+      // Where of none of its chains can be asked, nothing is said of a partition any more.
+      vectors = told.mapValues { _ in VersionVector() }
+    }
     for (asked, position) in try places(of: chains, &outcome, isFresh: request == .everything) {
       let partition = asked.chain.partition
       // Whoever hears it takes all of it for read now.
@@ -55,26 +61,30 @@ final class ReadBackReader {
     known.merge(vectors) { $1 }
     // Before the documents, of which nothing is told to a copy of the relay that forwards: what a ledger has no more is no
     // reason to let a store go, whoever forwards.
-    source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
+    tell(vectors, names)
     if request == .everything { try readDocuments(&outcome) }
     return outcome
   }
 
-  /// Tells the node of chains of which the ledger has less than was read there last, and nothing else: a copy of the relay that
-  /// forwards need not say what it holds, but must not say what is not so.
+  /// Tells the node of chains of which the ledger has less than the node was told last, and nothing else: a copy of the relay that
+  /// forwards need not say what it holds, but must not say what is not so. Of what cannot be asked about it says nothing any more.
   func takeBack() throws {
     let (chains, names) = try source.read { store in try store.snapshot { try self.asked(.everything, $0) } }
-    var (unused, fallen) = (ReadBackOutcome(), Set<PartitionID>())
-    for (asked, position) in try places(of: chains, &unused, isFresh: false) {
-      let (partition, replica) = (asked.chain.partition, asked.chain.replica)
-      guard let before = known[partition]?[replica], before.sequence > position?.sequence ?? 0 else { continue }
-      known[partition]?[replica] = position
-      fallen.insert(partition)
+    var (unused, there) = (ReadBackOutcome(), [PartitionID: VersionVector]())
+    for (asked, position) in try places(of: chains, &unused, isFresh: true) {
+      there[asked.chain.partition, default: VersionVector()][asked.chain.replica] = position
     }
-    let told = fallen.sorted().compactMap { partition in
-      names[partition].map { ($0, known[partition] ?? VersionVector()) }
+    var fallen: [PartitionID: VersionVector] = [:]
+    for (partition, before) in told {
+      let left = before.fallen(to: there[partition] ?? VersionVector())
+      if left != before { fallen[partition] = left }
     }
-    if !told.isEmpty { source.backendHas(told) }
+    tell(fallen, names)
+  }
+
+  private func tell(_ vectors: [PartitionID: VersionVector], _ names: [PartitionID: PartitionName]) {
+    told.merge(vectors) { $1 }
+    source.backendHas(vectors.compactMap { partition, vector in names[partition].map { ($0, vector) } })
   }
 
   /// How far the ledger has each of the chains, which are asked about as many at once as a question may name.
@@ -189,8 +199,8 @@ final class ReadBackReader {
     return answers
   }
 
-  /// The ledger has a beginning of an unforked chain. Where this store's log does not tell which, what was read of it before stays,
-  /// unless all is to be told as read now.
+  /// The ledger has a beginning of an unforked chain. Where this store's log does not tell which, what was read of it before stays
+  /// as far as it can be there, unless all is to be told as read now.
   private func beginning(
     _ asked: Asked, _ question: ChainQuestion, _ answer: ChainAnswer, isFresh: Bool
   ) throws -> ChainPosition? {
@@ -202,7 +212,8 @@ final class ReadBackReader {
         return own
       }
     } catch let failure where DamagedLog.isOfOneRow(failure) {
-      return isFresh ? nil : known[asked.chain.partition]?[asked.chain.replica]
+      guard !isFresh, let before = known[asked.chain.partition]?[asked.chain.replica] else { return nil }
+      return before.sequence <= answer.highest ? before : nil
     }
     guard reached > 0, let own else { return nil }
     return ChainPosition(sequence: reached, tip: own.tip)
@@ -211,4 +222,15 @@ final class ReadBackReader {
 
 extension ChainQuestion {
   fileprivate var position: ChainPosition { ChainPosition(sequence: sequence, tip: hash.tip) }
+}
+
+extension VersionVector {
+  /// Each chain as far as it is in the other vector, too.
+  fileprivate func fallen(to other: VersionVector) -> VersionVector {
+    var fallen = self
+    for (replica, position) in entries where other.sequence(of: replica) < position.sequence {
+      fallen[replica] = other[replica]
+    }
+    return fallen
+  }
 }

@@ -98,8 +98,9 @@ final class EngineBoard: Sendable {
       ?? status.map { LogTotals(documents: $0.documents, changes: $0.changes, logBytes: $0.logBytes) }
   }
 
-  /// The latest look, where it has what users had been answered. Of what would be lost an earlier one tells as much, where
-  /// nothing has been written since.
+  /// The latest look, where it has what users had been answered. What would be lost is taken from an earlier one, where nothing
+  /// has been written since: a word that was taken back or grew too old between the two, which lie about
+  /// ``renewalMilliseconds`` apart at the most, is counted still.
   private func shown(judgesWipe: Bool, since answers: UInt64) -> EngineView? {
     state.withLock { state in
       guard let look = state.latest, look.answers >= answers else { return nil }

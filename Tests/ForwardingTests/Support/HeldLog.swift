@@ -1,12 +1,12 @@
 import Foundation
 import Identity
 import Replication
-import Storage
 import Synchronization
 import Wire
 
 @testable import Engine
 @testable import Forwarding
+@testable import Storage
 
 /// A store with one chain, of which the first changes count, and a ledger that has all of it.
 final class HeldLog: ForwardingSource, @unchecked Sendable {
@@ -71,6 +71,12 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
     counted.withLock { $0 = counting }
   }
 
+  /// The runs with these changes do not read any more.
+  func damage(_ changes: ClosedRange<UInt64>) throws {
+    let (first, last) = (changes.lowerBound, changes.upperBound)
+    try store.database.execute("UPDATE runs SET sum=sum+1 WHERE last BETWEEN \(first) AND \(last)")
+  }
+
   func readIfFree<Result>(_ body: (StoreReader) throws -> Result) throws -> Result? { try read(body) }
   var held: LogAmount? { LogAmount(changes: store.totals.changes, bytes: store.totals.logBytes) }
 
@@ -86,6 +92,7 @@ final class HeldLog: ForwardingSource, @unchecked Sendable {
   func leavesOut(_ places: [StatementPlace]) -> Set<Digest> { [] }
 
   var partition: PartitionID { name.id(fleet: fleet, hash: hash) }
+  var key: ChainKey { ChainKey(partition: partition, replica: chain.replica) }
 
   deinit { try? FileManager.default.removeItem(atPath: directory) }
 
