@@ -267,10 +267,10 @@ struct RunTests {
       "--profile={\"a\":\"\(long)\"}",
     ] {
       let refused = try seamesh(base + "/a", "init", option)
-      #expect(refused.status == 1 && refused.error.contains("255 bytes"), "\(option): \(refused.error)")
+      #expect(refused.status == 2 && refused.error.contains("255 bytes"), "\(option): \(refused.error)")
       #expect(!FileManager.default.fileExists(atPath: base + "/a/device.key"))
     }
     #expect(try seamesh(base + "/a", "init").status == 0)
-    for option in ["--user=", "--user=a\nb"] { #expect(try seamesh(base + "/a", "invite", option).status == 1) }
+    for option in ["--user=", "--user=a\nb"] { #expect(try seamesh(base + "/a", "invite", option).status == 2) }
   }
 }

@@ -106,7 +106,7 @@ private func documentLines(_ tally: LedgerTally) -> [String] {
   }
   guard let folding = tally.folding else {
     return [
-      "\(asWritten(documents)); made anew from the runs they were not, by --sums-only or since the role may not "
+      "\(asWritten(documents)), but not made anew from the runs, by --sums-only or since the role may not "
         + "read how far relays have come (seamesh forward --set-up --audit-to=ROLE)"
     ]
   }
