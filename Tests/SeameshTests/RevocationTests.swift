@@ -200,7 +200,7 @@ struct RevocationTests {
     }
   }
 
-  @Test("a device that was retired before anybody had heard of its replica id hands over what it wrote once it is raised")
+  @Test("a device that was retired before anybody had heard of its replica id hands over what it wrote, once raised")
   func raisedUnheard() throws {
     let fleet = try TestFleet(3)
     for node in fleet.nodes { try node.subscribe("room=*") }

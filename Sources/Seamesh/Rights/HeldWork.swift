@@ -38,7 +38,9 @@ extension NodeEngine {
         if author == own { work.own += 1 }
       }
     }
-    if isAdmin { work.unheard = authority.unheardEndedDevices.map(words.name).filter { work.changes[$0] == nil }.sorted() }
+    if isAdmin {
+      work.unheard = authority.unheardEndedDevices.map(words.name).filter { work.changes[$0] == nil }.sorted()
+    }
     work.lowered = lowered.work
     return work
   }

@@ -53,7 +53,8 @@ struct EndedCheck: Check {
         where isNamed(other, partition.name, author) {
           let book = other.node.directory.book.partitions[partition.id]
           for (replica, position) in own where !isShown(author, position, of: replica, partition.id, to: book) {
-            return "node \(author.node.slot) has not shown node \(other.node.slot) what it wrote as \(replica) and may not show"
+            return
+              "node \(author.node.slot) has not shown node \(other.node.slot) what it wrote as \(replica) before its end"
           }
         }
       }

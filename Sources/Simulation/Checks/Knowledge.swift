@@ -181,7 +181,8 @@ final class Knowledge {
   /// they may differ in that for good (decision 30).
   private func hasSpentPlaces(_ device: PublicKey) -> Bool {
     // Nothing bounds what an admin writes.
-    guard !world.nodes.contains(where: { $0.slot < world.plan.admins && $0.key.publicKey == device }) else { return false }
+    let isAdmin = world.nodes.contains { $0.slot < world.plan.admins && $0.key.publicKey == device }
+    guard !isAdmin else { return false }
     let limits = world.plan.mesh.takes
     return world.nodes.contains { node in
       guard node.isHonest, !flooders.contains(node.key.publicKey) else { return false }
