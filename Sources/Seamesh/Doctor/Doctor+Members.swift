@@ -64,8 +64,8 @@ extension Doctor {
       .warning, "ended-device-unheard",
       "\(device) was ended before anybody had heard under which replica id it writes: what it wrote is on it alone.",
       remedy:
-        "If it is good work, give it back with seamesh raise \(device): it hands that over at the next meeting. Nothing needs to "
-        + "be done otherwise.")
+        "If it is good work, give it back with seamesh raise DEVICE: it hands that over at the next meeting. Nothing needs to be "
+        + "done otherwise.")
   }
 
   private static func finding(_ work: LoweredWork) -> DoctorFinding {
