@@ -122,7 +122,7 @@ struct RestoreFromLedgerTests {
     let restored = try runCommand(["restore", "--dump=\(file)"], in: path)
     #expect(restored.status == 0, "\(restored)")
     let again = try runCommand(["restore", "--dump=\(file)"], in: path)
-    #expect(again.status == 1 && again.error.contains("stay as they are"), "\(again)")
+    #expect(again.status == 1 && again.error.contains("stays as it is"), "\(again)")
     let fresh = try ForwardingNode(directory: path)
     try expectSame(fresh.node, fleet.relay.node)
     fresh.stop()

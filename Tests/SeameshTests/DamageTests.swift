@@ -106,7 +106,7 @@ import Testing
       return true
     }
     let finding = try #require(try findings()["log-damaged"])
-    #expect(finding.level == .problem && finding.message.contains("1 runs"))
+    #expect(finding.level == .problem && finding.message.contains("1 run of this device's log is not"))
   }
 
   @Test("a part of the log that could not be read over is named by doctor, with its reason")

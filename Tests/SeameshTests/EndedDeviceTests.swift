@@ -111,7 +111,7 @@ struct EndedDeviceTests {
     #expect(try marked() == ["node 1"])
   }
 
-  @Test("of two devices of one label the one that was not ended is meant, for raise the other, and which is said")
+  @Test("of two devices of one label the one that was not ended gets a right; what is for good names a key")
   func sameLabel() throws {
     let fleet = try TestFleet(2)
     let founder = fleet.nodes[0]
@@ -127,18 +127,22 @@ struct EndedDeviceTests {
     let (oldShort, newShort) = (String(old.prefix(8)), String(new.prefix(8)))
     for action: RightsChange.Action in [
       .grant(who: "device:node 1", level: "read", pattern: "room=1"), .promote(device: "node 1"),
-      .retire(device: "node 1"), .revoke(device: "node 1", isCompromised: false, at: nil),
     ] {
       let preview = try founder.change(RightsChange(action, isDryRun: true))
       let note = try #require(preview.notes.first)
       #expect(note.contains("not ended is taken, \(newShort)") && note.hasSuffix("\(oldShort) (ended)"), "\(note)")
     }
-    let idle = refusal(founder, .raise("node 1"))
-    #expect(idle?.message.contains("was ended is taken, \(oldShort)") == true, "\(idle?.message ?? "")")
+    for action: RightsChange.Action in [
+      .retire(device: "node 1"), .revoke(device: "node 1", isCompromised: false, at: nil), .raise("node 1"),
+    ] {
+      let unclear = refusal(founder, action, isConfirmed: true)
+      let ids = [newShort, "\(oldShort) (ended)"]
+      #expect(unclear?.message.contains("2 devices are called node 1: name one by its key") == true, "\(action)")
+      #expect(ids.allSatisfy { unclear?.message.contains($0) == true }, "\(action)")
+    }
     try fleet.restart(1)
     try eventually { try founder.status().held.values.reduce(0, +) == 1 }
-    let raise = try founder.change(RightsChange(.raise("node 1")))
-    #expect(raise.isSigned && raise.notes.first?.contains("was ended is taken, \(oldShort)") == true, "\(raise.notes)")
+    #expect(try founder.change(RightsChange(.raise(oldShort))).isSigned)
     // A question, or two that stand, has no such preference.
     #expect(throws: NodeError.self) { try founder.permissions(nil, who: "device:node 1") }
     _ = try join("node 1", fleet)

@@ -189,14 +189,20 @@ struct RevocationTests {
       try eventually { try fleet.nodes[1].read(other, "c", id: .string("first")) != nil }
       try fleet.restart(1, peers: [])
       try fleet.nodes[1].put(other, "c", "unseen", body(["n": .int(1)]))
+      // Nobody else has anything of it, so that no list can name it.
+      let unknown = try PartitionName("room=3")
+      try fleet.nodes[1].put(unknown, "c", "unseen", body(["n": .int(1)]))
       #expect(try fleet.nodes[0].change(RightsChange(action, isConfirmed: true)).isSigned)
       try fleet.restart(1)
       try eventually { try fleet.nodes[1].permissions(other, who: nil).members.contains { !$0.endedBy.isEmpty } }
       let isKept = if case .retire = action { true } else { false }
       #expect(try (fleet.nodes[1].documents.stored(other, "c", id: .string("unseen")) != nil) == isKept)
       #expect(try held(fleet.nodes[1]) == (isKept ? 0 : 1))
-      // Its author may not show it: it counts for others where they have it.
-      try eventually { try fleet.nodes[0].documents.stored(other, "c", id: .string("unseen")) != nil || !isKept }
+      // It is handed over, and counts or is held where it comes.
+      func isThere(_ partition: PartitionName) throws -> Bool {
+        try fleet.nodes[0].documents.stored(partition, "c", id: .string("unseen")) != nil
+      }
+      try eventually { try isThere(other) == isKept && held(fleet.nodes[0]) == (isKept ? 0 : 1) && isThere(unknown) }
     }
   }
 

@@ -60,7 +60,8 @@ extension CommitWriter {
 
   private typealias LostRun = (stored: LogRun, content: RunContent)
 
-  /// Those that hold lost changes, in order of their turns, which is causal: what a change names is issued again before it.
+  /// Those that hold lost changes, in order of their turns, which is causal where everything reads: what a change names is
+  /// issued again before it.
   private func runs(of lost: [HeldChange], in partition: PartitionID) throws -> [(replica: ReplicaID, run: LostRun)] {
     var found: [(replica: ReplicaID, turn: Int64, run: LostRun)] = []
     for replica in Set(lost.map(\.dot.replica)).sorted() {

@@ -14,7 +14,7 @@ package enum RightsRequest: Sendable {
   package enum EndManner: String, Sendable, CaseIterable {
     /// It has done its work: what it wrote under chains that are not here counts as well, when it comes.
     case retire
-    /// What it wrote beyond what is here is held.
+    /// What it wrote beyond what is here is held, in partitions of which there is anything here.
     case revoke
     /// The same, and in partitions that are not carried here nothing of it counts.
     case compromised

@@ -12,7 +12,7 @@ extension Doctor {
           + "statements, \(spender.statementBytes / 1_024) of \(Allowance.byteLimit / 1_024) KiB of them, "
           + "\(spender.replicas) for replica ids. It writes in \(spender.take.partitions) of "
           + "\(DeviceTakeLimits.standard.partitions) partitions, under \(spender.take.chains) of \(DeviceTakeLimits.standard.chains) chains; "
-          + "of \(DeviceTakeLimits.standard.heldChanges) changes that may be held one by one are \(spender.take.heldChanges), and "
+          + "\(spender.take.heldChanges) of \(DeviceTakeLimits.standard.heldChanges) changes that may be held one by one are here, and "
           + "\(counted(spender.take.leftOutRuns, "run was", "runs were")) left out since this node started.",
         remedy: "No app does that: look at the device. An admin ends it with seamesh revoke.")
     }
@@ -62,7 +62,7 @@ extension Doctor {
   private static func unheardFinding(_ device: String) -> DoctorFinding {
     DoctorFinding(
       .warning, "ended-device-unheard",
-      "\(device) was ended before anybody had heard under which replica id it writes: what it wrote is on it alone.",
+      "\(device) was ended before anybody had heard of a replica id of its: what it may have written under that is on it alone.",
       remedy:
         "If it is good work, give it back with seamesh raise DEVICE: it hands that over at the next meeting. Nothing needs to be "
         + "done otherwise.")

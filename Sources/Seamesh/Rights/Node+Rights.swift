@@ -115,7 +115,7 @@ private struct RightsDesk {
   func change(_ change: RightsChange, _ before: ArrivedBefore?) throws -> RightsAnswer {
     let (request, note) = try request(change, before)
     let authors = authors(for: request)
-    let plan = try plan(request, note, authors)
+    let plan = try engine.plan(request, authors: authors)
     var answer = RightsAnswer(outcome: outcome(of: plan), request: request, authority: authority)
     answer.outcome.notes = note.map { [$0] } ?? []
     answer.outcome.warnings = warnings(request, plan)
@@ -132,47 +132,34 @@ private struct RightsDesk {
     return answer
   }
 
-  /// Where nothing can be raised it matters of which device.
-  private func plan(_ request: RightsRequest, _ note: String?, _ authors: [StatementAuthor]) throws -> RightsPlan {
-    do {
-      return try engine.plan(request, authors: authors)
-    } catch RightsError.nothingToRaise {
-      throw NodeError(.unprocessable, "\(RightsError.nothingToRaise)" + (note.map { " (\($0))" } ?? ""))
-    }
-  }
-
-  /// What is asked for, and which device that is about where its label alone does not say.
+  /// What is asked for, and which device that is about where its label alone does not say. What ends a device or raises an end is for
+  /// good, and may be meant for either of two devices of one label: it names one by its key.
   private func request(
     _ change: RightsChange, _ before: ArrivedBefore?
   ) throws(NodeError) -> (request: RightsRequest, note: String?) {
     switch change.action {
     case .grant(let who, let level, let pattern):
-      let (subject, note) = try names.subject(who, preferring: .standing)
+      let (subject, note) = try names.subject(who, prefersStanding: true)
       return (.grant(subject, try names.level(level), try RightsForm.pattern(pattern)), note)
     case .revoke(let device, let isCompromised, _):
-      let named = try names.device(device, preferring: .standing)
-      return (.end(named.device, isCompromised ? .compromised : .revoke, before), named.note)
-    case .retire(let device):
-      let named = try names.device(device, preferring: .standing)
-      return (.end(named.device, .retire, nil), named.note)
-    case .raise(let what):
-      let (ids, note) = try narrowings(what)
-      return (.raise(ids), note)
+      return (.end(try names.device(device).device, isCompromised ? .compromised : .revoke, before), nil)
+    case .retire(let device): return (.end(try names.device(device).device, .retire, nil), nil)
+    case .raise(let what): return (.raise(try narrowings(what)), nil)
     case .promote(let device):
-      let named = try names.device(device, preferring: .standing)
+      let named = try names.device(device, prefersStanding: true)
       return (.promote(named.device), named.note)
     }
   }
 
   /// Of a device that stands nothing is ended; what its lowered rights hold is raised one by one.
-  private func narrowings(_ what: String) throws(NodeError) -> (ids: [Digest], note: String?) {
+  private func narrowings(_ what: String) throws(NodeError) -> [Digest] {
     let found = try names.narrowings(what)
-    guard found.ids.isEmpty else { return found }
-    let device = try names.device(what, preferring: .ended).device
+    guard found.isEmpty else { return found }
+    let device = try names.device(what).device
     var lowered = LoweredRights(authority) { $0 == device }
     for partition in engine.state.mesh.partitions.values { lowered.note(partition.log.held, in: partition.name) }
     let ids = lowered.work.flatMap(\.narrowings)
-    guard !ids.isEmpty else { return found }
+    guard !ids.isEmpty else { return [] }
     let raises = ids.map { "seamesh raise \($0)" }.joined(separator: " and ")
     throw NodeError(
       .unprocessable,

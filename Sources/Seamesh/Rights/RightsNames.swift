@@ -8,12 +8,6 @@ struct RightsNames {
 
   init(_ authority: Authority) { self.authority = authority }
 
-  /// Which of several devices of one label is meant, where just one is of this kind: a device that was reset and joined again
-  /// has the label of the one that was ended.
-  enum Preference {
-    case standing, ended
-  }
-
   /// A device that was named, and which it is, where its label alone does not say.
   struct Named {
     let device: PublicKey
@@ -22,14 +16,14 @@ struct RightsNames {
 
   /// `device:LABEL-or-key`, `user:ID`, `role:ROLE`, `everyone`.
   func subject(
-    _ text: String, preferring preference: Preference? = nil
+    _ text: String, prefersStanding: Bool = false
   ) throws(NodeError) -> (subject: Statement.Subject, note: String?) {
     switch try RightsForm.who(text) {
     case .everyone: return (.everyone, nil)
     case .user(let name): return (.user(name), nil)
     case .role(let name): return (.role(name), nil)
     case .device(let name):
-      let named = try device(name, preferring: preference)
+      let named = try device(name, prefersStanding: prefersStanding)
       return (.device(named.device), named.note)
     }
   }
@@ -38,7 +32,7 @@ struct RightsNames {
   private static let fewestDigits = 4
 
   /// By its label, or the beginning of its key as `devices` shows it; `device:` may stand before it.
-  func device(_ text: String, preferring preference: Preference? = nil) throws(NodeError) -> Named {
+  func device(_ text: String, prefersStanding: Bool = false) throws(NodeError) -> Named {
     let name = text.hasPrefix("device:") ? String(text.dropFirst("device:".count)) : text
     let members = authority.allMembers
     let labelled = members.filter { $0.membership.label == Text(name) }
@@ -50,18 +44,19 @@ struct RightsNames {
     }
     guard found.count > 1 else { return Named(device: first.device) }
     // The beginning of a key that fits two of them is mistyped, or too short.
-    if !labelled.isEmpty, let preference, let named = chosen(found.map(\.device), name, preference) { return named }
+    if !labelled.isEmpty, prefersStanding, let named = standing(found.map(\.device), name) { return named }
     let ids = found.map { list($0.device) }.joined(separator: ", ")
     throw NodeError(.unprocessable, "\(found.count) devices are called \(name): name one by its key (\(ids))")
   }
 
-  private func chosen(_ devices: [PublicKey], _ label: String, _ preference: Preference) -> Named? {
-    let those = devices.filter { authority.isEnded($0) == (preference == .ended) }
+  /// Of several of one label the one that was not ended, where there is just one: a device that was reset and joined again has the
+  /// label of the one that was ended.
+  private func standing(_ devices: [PublicKey], _ label: String) -> Named? {
+    let those = devices.filter { !authority.isEnded($0) }
     guard those.count == 1, let device = those.first else { return nil }
-    let kind = preference == .ended ? "was ended" : "was not ended"
     let others = devices.filter { $0 != device }.map(list).joined(separator: ", ")
     let note =
-      "\(devices.count) devices are called \(label): the one that \(kind) is taken, \(DeviceID(device).shortText); "
+      "\(devices.count) devices are called \(label): the one that was not ended is taken, \(DeviceID(device).shortText); "
       + "to name another write its key instead: \(others)"
     return Named(device: device, note: note)
   }
@@ -80,16 +75,15 @@ struct RightsNames {
   }
 
   /// Counting narrowings that `raise` may name: of a device, or the one whose id begins so.
-  func narrowings(_ text: String) throws(NodeError) -> (ids: [Digest], note: String?) {
+  func narrowings(_ text: String) throws(NodeError) -> [Digest] {
     if text.count >= DeviceID.shortTextLength {
       let narrowings = authority.grants.flatMap(\.endedBy) + authority.rules.flatMap(\.endedBy)
       let all = authority.closersOfGrants.union(narrowings + authority.membershipEnds)
       let found = all.filter { $0.text.hasPrefix(text) }
-      if !found.isEmpty { return (found.sorted(), nil) }
+      if !found.isEmpty { return found.sorted() }
       try checkNarrows(text)
     }
-    let named = try device(text, preferring: .ended)
-    return (authority.members(of: named.device).flatMap { authority.ends(of: .membership($0.id)) }, named.note)
+    return authority.members(of: try device(text).device).flatMap { authority.ends(of: .membership($0.id)) }
   }
 
   /// Refuses what looks like a statement's id, and neither narrows anything nor is a device's.
@@ -100,7 +94,7 @@ struct RightsNames {
     }
     guard text.utf8.allSatisfy(RightsNames.isDigit) else { return }
     do throws(NodeError) {
-      _ = try device(text, preferring: .ended)
+      _ = try device(text)
     } catch  where error.code == .notFound {
       throw unknownID(text)
     }

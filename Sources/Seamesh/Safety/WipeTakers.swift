@@ -18,7 +18,8 @@ struct WipeTakers {
     let hearers = survey.hearers[partition] ?? []
     // What lies on branches that were not chosen nobody can take over by a word.
     let canBeTaken = judgement.lost > judgement.lostApart
-    self.holding = holding.sorted()
+    // Of branches that were not chosen a word tells nothing: who has all others may lack those.
+    self.holding = judgement.lostApart > 0 ? [] : holding.sorted()
     lacking = canBeTaken ? hearers.filter { !holding.contains($0) } : []
     name = judgement.name.text.string
     isUnheard = survey.unheard.contains(partition)
@@ -50,6 +51,9 @@ struct WipeTakers {
     }
     guard lacking.isEmpty, !unwilling.isEmpty else { return [] }
     let names = LevelSentences.list(unwilling.map(label))
-    return ["in reach without being handed it: \(names); it takes a subscription there, and the right to hold it"]
+    return [
+      "in reach without being handed it: \(names); it takes a subscription there, the right to hold it at both ends, and "
+        + "a link that passes it"
+    ]
   }
 }

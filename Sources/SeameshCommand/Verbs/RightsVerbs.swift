@@ -39,8 +39,9 @@ let revokeVerb = Verb(
   "revoke", "end a device that was lost, stolen or sent away",
   details: [
     "It may do nothing any more, and gets nothing more from anyone who has heard. What it wrote counts as far as it is here; "
-      + "whatever else turns up is held, until seamesh raise lets it count.",
-    "With --compromised nothing of it counts in partitions that this node does not carry. With --at only what had arrived "
+      + "whatever else turns up in partitions of which there is anything here is held, until seamesh raise lets it count; in "
+      + "others it counts, since nothing can list what nobody here knows of.",
+    "With --compromised nothing of it counts in those others. With --at only what had arrived "
       + "here by then counts, by this node's clock.",
     "Of several devices of one label the one that was not ended is meant, and told.",
   ],
@@ -120,7 +121,7 @@ private func changeRights(
     let body = ExtendedJSON.object(members + (flag.utf8.isEmpty ? [] : [(flag, .bool(true))]))
     return try client.ask(.init(method: "POST", target: target, body: Array(body.utf8)))
   }
-  var isConfirmed = invocation.has("yes")
+  var (isConfirmed, areTold) = (invocation.has("yes"), false)
   if invocation.has("dry-run") || !isConfirmed || isEnd {
     let answer = try ask("dryRun")
     let preview = try answer.json()
@@ -131,6 +132,7 @@ private func changeRights(
     let asksFirst = preview.flag("narrowing") || !warnings.isEmpty
     if isConfirmed {
       for warning in warnings { context.terminal.warn(shown(warning)) }
+      areTold = true
     } else if asksFirst, !preview.texts("statements").isEmpty {
       if !context.isJSON { show(preview, context.terminal) }
       guard context.terminal.canAsk, !context.isJSON else {
@@ -139,14 +141,16 @@ private func changeRights(
         throw Failure(.failed, shown("nothing was signed: \(why); look with --dry-run, confirm with --yes"))
       }
       guard context.terminal.isAnsweredYes("Sign this?") else { throw Failure(.failed, "nothing was signed") }
-      isConfirmed = true
+      (isConfirmed, areTold) = (true, true)
     }
   }
   let answer = try ask(isConfirmed ? "yes" : "")
-  context.isJSON ? context.terminal.write(answer.body) : show(try answer.json(), context.terminal)
+  context.isJSON
+    ? context.terminal.write(answer.body) : show(try answer.json(), warns: !areTold, context.terminal)
 }
 
-private func show(_ outcome: ValueMap, _ terminal: Terminal) {
+/// - Parameter warns: they were not told before it was signed.
+private func show(_ outcome: ValueMap, warns: Bool = true, _ terminal: Terminal) {
   let isSigned = outcome.flag("signed")
   let says = outcome.texts("says")
   if says.isEmpty { terminal.print("it is so already: nothing is signed") }
@@ -172,7 +176,6 @@ private func show(_ outcome: ValueMap, _ terminal: Terminal) {
     terminal.print(shown("  not carried here: \(notCarried.joined(separator: ", "))"))
   }
   for note in outcome.texts("notes") { terminal.print(shown("  \(note)")) }
-  // Once it is signed they have been told.
-  guard !isSigned else { return }
+  guard warns else { return }
   for warning in outcome.texts("warnings") { terminal.print(terminal.styled(shown("  \(warning)"), .yellow)) }
 }

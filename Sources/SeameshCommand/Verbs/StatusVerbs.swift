@@ -53,7 +53,7 @@ private func wipeLine(_ status: ValueMap) -> String {
 private func membershipLine(_ ends: [ValueMap]) -> String {
   guard !ends.isEmpty else { return "" }
   return ends.map(ended).joined(separator: "; ")
-    + ": it writes nothing any more and is told nothing new; what it wrote that others did not have by then is held"
+    + ": it writes nothing any more and is told nothing new; what it wrote that others did not have by then is handed over, and is held where its end says so"
 }
 
 /// Nothing where it is not known.

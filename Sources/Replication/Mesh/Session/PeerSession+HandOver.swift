@@ -2,7 +2,7 @@
 //
 // A device that may not carry a partition any more, because it was ended or its grant lowered while it was away, hands over
 // what it wrote meanwhile: of its own chains alone, to who may carry the partition. It hears nothing of it in return. Of a
-// chain of which nobody had anything when the device was retired, what it hands over counts: no limit was set to it.
+// chain of which those who ended the device had nothing, what it hands over may count: no limit was set to it then.
 extension PeerSession {
   /// Changes above its limit that are taken of one chain: who knows of the limit writes nothing more, and who does not may
   /// have been away for long.
