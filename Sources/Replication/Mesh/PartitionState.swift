@@ -45,5 +45,6 @@ package struct PartitionState: Sendable {
 
   mutating func noteCommitted() { endsAtCommit = [:] }
 
-  var isNothing: Bool { !hasBegun && waiting.isEmpty }
+  /// What was learnt and is to be kept in the same step is something already.
+  var isNothing: Bool { !hasBegun && waiting.isEmpty && log.holdsNothing }
 }

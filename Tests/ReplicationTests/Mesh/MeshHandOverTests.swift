@@ -247,6 +247,28 @@ import Testing
     #expect(scene.taken == 1)
   }
 
+  @Test("a partition stays that began with what was handed over, where more of it ends the session before it is kept")
+  func endedByMore() throws {
+    let scene = try Lowered(wants: "other")
+    let (author, taker) = (scene.author, scene.taker)
+    for value in 2...3 { try author.write(Int64(value)) }
+    scene.bench.loseMessages()
+    taker.deliver(.statementsStored([scene.writes, try scene.grant(.none)]))
+    scene.bench.loseMessages()
+    try #require(taker.state == nil)
+
+    func entry(_ run: LoggedRun, _ context: VersionVector) -> RunBatch.Entry {
+      RunBatch.Entry(context: .full(context), encoded: run.encoded)
+    }
+    let runs = author.log
+    let strange = VersionVector([taker.replica: ChainPosition(sequence: 1, tip: TipHash(high: 1, low: 1))])
+    let entries = [entry(runs[0], runs[0].context), entry(runs[2], runs[2].context), entry(runs[1], strange)]
+    let batch = RunBatch(name: scene.bench.name, stream: 0, entries: entries, isForkEvidence: true)
+    taker.receive(.runs(batch), on: scene.id)
+    #expect(taker.mesh.sessions[scene.id] == nil && taker.brokenRules.count == 1)
+    #expect(scene.taken == 1 && taker.log.count == 1)
+  }
+
   @Test("what a limit is lowered below while a payload goes out is shown apart, and its stream goes on in order")
   func loweredBehindPayload() throws {
     let bench = try MeshBench([0, 1])
