@@ -130,9 +130,11 @@ public final class Node: Sendable {
 
 extension Node: NodeInterface {}
 
-/// The transport, once it is there: its handler is made before it.
+/// The transport for those whom it has itself, as long as somebody else keeps it: its handler is made before it.
 final class TransportBox: Sendable {
-  private let held = Mutex<SecureTransport?>(nil)
-  var transport: SecureTransport? { held.withLock { $0 } }
-  func set(_ transport: SecureTransport) { held.withLock { $0 = transport } }
+  private struct Held { weak var transport: SecureTransport? }
+
+  private let held = Mutex(Held())
+  var transport: SecureTransport? { held.withLock { $0.transport } }
+  func set(_ transport: SecureTransport) { held.withLock { $0.transport = transport } }
 }

@@ -3,6 +3,7 @@ import Replication
 import Synchronization
 import TestSupport
 import Testing
+import Transport
 
 @testable import Seamesh
 
@@ -23,5 +24,20 @@ import Testing
       }
     }
     try eventually(within: 10, "all are answered") { answers.withLock { $0 } == 100 }
+  }
+
+  @Test("of a node that was stopped and let go nothing stays: no connections' descriptors, no thread of its log")
+  func letGo() throws {
+    weak var transport: SecureTransport?
+    weak var log: NodeLog?
+    do {
+      let fleet = try TestFleet(2)
+      (log, transport) = (fleet.nodes[0].log, fleet.nodes[0].gauges.transport)
+      try eventually(within: 10, "both are linked") {
+        try fleet.nodes.allSatisfy { try $0.peers().contains { $0.state == .connected } }
+      }
+      #expect(log != nil && transport != nil)
+    }
+    try eventually(within: 10, "they are gone") { log == nil && transport == nil }
   }
 }
