@@ -178,6 +178,20 @@ struct ChainsKinTests {
     #expect(seen(keeper.log, ["d0.1": position(3, 21)], first))
   }
 
+  @Test("where a fork decides how far a chain is seen, documents of re-issues of what it wrote are built anew as well")
+  func forkOfTheOriginals() throws {
+    var keeper = keeper()
+    try keeper.learn(run("d0.2", 1, after: nil, 30))
+    try keeper.learn(run("d0.2", 2, after: 30, 31, of: (2, 20)))
+    let (reissue, other) = (dot("d0.2", 2), ["d0.1": position(2, 15)])
+    #expect(seen(keeper.log, other, reissue), "nobody knows yet that the context names another branch")
+    // Of the chain itself nothing comes here.
+    for hash in [10, 11] as [UInt64] { try keeper.learn(run("d0.1", 1, after: nil, hash), content: false) }
+    #expect(keeper.log.forkPoints == [Named.replica("d0.1"): 0])
+    #expect(!seen(keeper.log, other, reissue))
+    #expect(keeper.log.lowestMoved(by: [keeper.reported])[reissue.replica] == 1)
+  }
+
   // MARK: Issuing again
 
   /// A write below the list element that `inserter` made.

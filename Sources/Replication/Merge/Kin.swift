@@ -43,6 +43,13 @@ package struct KinTable: Hashable, Sendable {
     return differing
   }
 
+  /// Accepted re-issues of originals of this chain that stand above `sequence`.
+  func reissues(of replica: ReplicaID, above sequence: UInt64) -> Set<Dot> {
+    Set(
+      kin.values.lazy.filter { $0.original.replica == replica && $0.original.sequence > sequence }
+        .flatMap(\.reissues))
+  }
+
   /// Members of those whose original is of the one chain and that have a re-issue in the other.
   func members(of branch: ReissuedBranch) -> Set<Dot> {
     Set(kin.values.lazy.filter { $0.isOf(branch) }.flatMap(\.members))
