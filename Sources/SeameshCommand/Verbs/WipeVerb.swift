@@ -29,6 +29,9 @@ let safeToWipeVerb = Verb(
     .init("seamesh safe-to-wipe --send --timeout=10m", "Brings what is here to safety first"),
   ]
 ) { invocation, context throws(Failure) in
+  guard invocation.has("send") || invocation["timeout"] == nil else {
+    throw .usage("--timeout goes with --send: without it nothing waits")
+  }
   var answer = try judged(invocation, context)
   if invocation.has("send") { answer = try send(answer, invocation, context) }
   let report = try answer.json()
