@@ -362,7 +362,8 @@ package struct NodeStatus: Sendable, Equatable {
   package var readOnly = false
   /// Changes kept but not counted, with their reasons.
   package var held: [String: Int64] = [:]
-  /// Of these, changes of devices that were ended, by their labels; told to the device itself and to admins.
+  /// Of these, changes of devices that were ended, by their labels, with a key behind one that several have; told to the device itself
+  /// and to admins.
   package var heldOfEnded: [String: Int64] = [:]
   package var peersConnected = 0
   package var discovery = ""

@@ -75,4 +75,35 @@ import Wire
     #expect(try rebuilt([first]) == [.string("of its chain")], "nothing of that chain is accepted")
     #expect(try rebuilt([]) == [])
   }
+
+  @Test("in doubt what comes behind a change that had seen it is taken for seen")
+  func seenAheadInDoubt() throws {
+    let bench = try EngineBench(3)
+    try bench.restart(1, formats: TestBuild.earlier.formats)
+    for node in bench.nodes { try node.subscribe("room=*") }
+    let (author, late, other) = (bench.nodes[0], bench.nodes[1], bench.nodes[2])
+    try author.write(room, Put("seen"))
+    bench.cut(bench.meet(0, 2))
+    try other.write(room, Put("seen", 2))
+    let unknown = try bench.statement(.rule(Statement.Rule(key: "agency")))
+    let statements = [unknown] + Array(other.state.mesh.authority.fleetStatements)
+    late.engine.turn([.call { $0.add(statements) }])
+    try #require(late.state.mesh.authority.isInDoubt)
+    for writer in [other, author] { try bring(writer, to: late) }
+    #expect(try late.stored(room, "seen") == other.stored(room, "seen"))
+  }
+
+  /// The runs of one node's present replica, and nothing that they had seen.
+  private func bring(_ writer: BenchNode, to node: BenchNode) throws {
+    let (identity, replica) = (node.state.identity, try #require(writer.state.own.replica?.id))
+    let decoder = FrameDecoder(fleet: identity.fleet, identity.cryptography)
+    let chain = ChainIdentity(fleet: identity.fleet, partition: node.id(of: room), replica: replica)
+    for run in try writer.store.runs(of: chain, after: 0, byteLimit: .max) {
+      let inspected = try decoder.inspect(
+        run.body, context: run.context, in: room, under: node.state.mesh.authority
+      ) { _ in [] }
+      node.engine.turn([.ledgerRun(room, inspected.delivered)])
+    }
+    #expect(node.accepted(room).sequence(of: replica) > 0)
+  }
 }

@@ -178,8 +178,8 @@ struct ChainsKinTests {
     #expect(seen(keeper.log, ["d0.1": position(3, 21)], first))
   }
 
-  @Test("where a fork decides how far a chain is seen, documents of re-issues of what it wrote are built anew as well")
-  func forkOfTheOriginals() throws {
+  @Test("where a fork decides how far a chain is seen, documents of all kin of what it wrote are built anew")
+  func forkedAmongKin() throws {
     var keeper = keeper()
     try keeper.learn(run("d0.2", 1, after: nil, 30))
     try keeper.learn(run("d0.2", 2, after: 30, 31, of: (2, 20)))
@@ -189,7 +189,17 @@ struct ChainsKinTests {
     for hash in [10, 11] as [UInt64] { try keeper.learn(run("d0.1", 1, after: nil, hash), content: false) }
     #expect(keeper.log.forkPoints == [Named.replica("d0.1"): 0])
     #expect(!seen(keeper.log, other, reissue))
-    #expect(keeper.log.lowestMoved(by: [keeper.reported])[reissue.replica] == 1)
+    #expect(keeper.log.lowestMoved(by: [keeper.reported]) == [Named.replica("d0.1"): 0, reissue.replica: 1])
+  }
+
+  @Test("where the chain of a re-issue forks, documents of the original are built anew as well")
+  func forkOfTheReissuer() throws {
+    var keeper = try reissued()
+    let (original, other) = (dot("d0.1", 2), ["d0.2": position(1, 33)])
+    #expect(seen(keeper.log, other, original))
+    try keeper.learn(run("d0.2", 1, after: nil, 33), content: false)
+    #expect(!seen(keeper.log, other, original) && keeper.log.kin[original]?.reissues.count == 2)
+    #expect(keeper.log.lowestMoved(by: [keeper.reported]) == [Named.replica("d0.1"): 1, Named.replica("d0.2"): 0])
   }
 
   // MARK: Issuing again

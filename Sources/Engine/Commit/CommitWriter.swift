@@ -78,7 +78,10 @@ struct CommitWriter {
     var moved: [PartitionID: Set<ReplicaID>] = [:]
     for applied in batch.applied {
       let partition = applied.partition
-      guard let name = state.look(at: partition, \.name) else { continue }
+      guard let name = state.look(at: partition, \.name) else {
+        Invariant.check(applied.runs.isEmpty, "runs were kept of a partition that memory has nothing of")
+        continue
+      }
       try transaction.addPartition(partition, name)
       for run in applied.runs {
         let arrival = try append(run, partition)

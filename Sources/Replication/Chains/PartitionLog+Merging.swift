@@ -57,9 +57,10 @@ extension PartitionLog {
       for dot in regrouped.union(change.effects.map(\.dot)) { lower(dot.replica, to: dot.sequence - 1) }
       if let forked = change.forkedReplica { lower(forked, to: .max) }
     }
-    // Who names an original has seen its re-issues (rule C22): how far the forked chain is seen decides of these as well.
-    for (replica, forkPoint) in forkPoints where lowest[replica] != nil {
-      for dot in kin.reissues(of: replica, above: forkPoint) { lower(dot.replica, to: dot.sequence - 1) }
+    // Who has seen one of kin has seen all (rule C22), and how far a forked chain is seen moves with it.
+    for replica in lowest.keys.sorted() {
+      guard let forkPoint = forkPoints[replica] else { continue }
+      for dot in kin.dots(besideThoseOf: replica, above: forkPoint) { lower(dot.replica, to: dot.sequence - 1) }
     }
     return lowest
   }

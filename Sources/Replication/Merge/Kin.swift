@@ -43,11 +43,11 @@ package struct KinTable: Hashable, Sendable {
     return differing
   }
 
-  /// Accepted re-issues of originals of this chain that stand above `sequence`.
-  func reissues(of replica: ReplicaID, above sequence: UInt64) -> Set<Dot> {
+  /// Members of those of which one is of this chain, above `sequence`.
+  func dots(besideThoseOf replica: ReplicaID, above sequence: UInt64) -> Set<Dot> {
     Set(
-      kin.values.lazy.filter { $0.original.replica == replica && $0.original.sequence > sequence }
-        .flatMap(\.reissues))
+      kin.values.lazy.map(\.members)
+        .filter { $0.contains { $0.replica == replica && $0.sequence > sequence } }.joined())
   }
 
   /// Members of those whose original is of the one chain and that have a re-issue in the other.

@@ -43,7 +43,7 @@ let revokeVerb = Verb(
       + "others it counts, since nothing can list what nobody here knows of.",
     "With --compromised nothing of it counts in those others. With --at only what had arrived "
       + "here by then counts, by this node's clock.",
-    "Of several devices of one label the one that was not ended is meant, and told.",
+    "One of several devices of a label is named by the beginning of its key: a repeated command is not to end the next one.",
   ],
   operands: [Operand("DEVICE")],
   options: [
@@ -71,7 +71,7 @@ let retireVerb = Verb(
   details: [
     "It may do nothing any more. What it wrote counts as far as it is here, and of chains of which nothing has come here yet. "
       + "Let it hand over first what it wrote while it was away: seamesh safe-to-wipe on it says whether it has.",
-    "Of several devices of one label the one that was not ended is meant, and told.",
+    "One of several devices of a label is named by the beginning of its key: a repeated command is not to end the next one.",
   ],
   operands: [Operand("DEVICE")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh retire 'old tablet'", "Ends the device of that label")]
@@ -84,8 +84,7 @@ let raiseVerb = Verb(
   "raise", "let count again what a revocation or a lowered grant holds back",
   details: [
     "WHAT is a device, for all that ends of it hold here, or the beginning of a statement's id as seamesh permissions shows "
-      + "it. The device itself stays ended. Of several devices of one label the one that was ended is meant; others are named by "
-      + "the beginning of their keys."
+      + "it. The device itself stays ended. One of several devices of a label is named by the beginning of its key."
   ],
   operands: [Operand("WHAT")], options: [dryRunOption, yesOption],
   examples: [.init("seamesh raise bridge", "Gives back what the revocation of bridge held")]
@@ -110,8 +109,8 @@ func wellFormed(_ check: () throws(NodeError) -> Void) throws(Failure) {
   do throws(NodeError) { try check() } catch { throw .usage(shown(error.message)) }
 }
 
-/// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed. Warnings are told before that also
-/// where nobody is asked: what is signed cannot be taken back.
+/// Shows what a narrowing would do and asks; then, or where nothing is taken away, has it signed. Of an end warnings are told before
+/// that also where nobody is asked: it cannot be taken back.
 private func changeRights(
   _ target: String, _ members: [(key: Text, value: Value)], _ invocation: Invocation, _ context: Context,
   isEnd: Bool = false

@@ -112,7 +112,8 @@ package struct Ledger: Sendable {
       && !state.log.hasForkIn(run.context, of: replica)
       // It may have counted before it was damaged, and what it writes be there.
       && !state.log.incompleteChains.contains(replica)
-      && (authority.floor(of: replica, in: state.name) == .max || state.log.isUnseen(replica, from: run.incoming.first))
+      && (authority.required(of: replica, in: state.name) == .max
+        || state.log.isUnseen(replica, from: run.incoming.first))
   }
 
   /// Partitions of which new statements of this reach move nothing are judged under them from now on. Answers the others,
