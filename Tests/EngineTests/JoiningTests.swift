@@ -358,4 +358,17 @@ import Wire
     #expect(try node.count("invitations") == 2)
     #expect(node.engine.openInvitations.map(\.serial) == [4])
   }
+
+  @Test("of closed invitations the latest are kept, no more than a limit, and every open one")
+  func closedOnes() throws {
+    let secret = try #require(InvitationSecret([UInt8](repeating: 1, count: InvitationSecret.byteCount)))
+    let all = (1...UInt64(InvitationBook.closedLimit) + 3).map { serial in
+      var invitation = Invitation(
+        serial: serial, secret: secret, user: "u", role: "officer", profile: ValueMap(), expires: 1_000)
+      if serial != 2 { invitation.state = .cancelled }
+      return invitation
+    }
+    #expect(InvitationBook(all).forgotten(at: 0) == [1, 3])
+    #expect(InvitationBook(all).forgotten(at: 1_000) == [1, 2, 3], "it is over for the second, too")
+  }
 }

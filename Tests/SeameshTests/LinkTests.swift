@@ -2,6 +2,7 @@ import Foundation
 import Identity
 import Links
 import Replication
+import Synchronization
 import TestSupport
 import Testing
 
@@ -127,5 +128,33 @@ import Testing
     try fleet.nodes[1].useLinks("auto")
     try eventually { try isShown(fleet.nodes[1], "0") && isShown(fleet.nodes[0], "1") }
     #expect(throws: NodeError.self) { try fleet.nodes[1].useLinks("wifi") }
+  }
+
+  @Test("however often what links cost changes while the disk hangs, one write waits, and it is of the last state")
+  func hangingDisk() throws {
+    let path = NSTemporaryDirectory() + "seamesh-links-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let hangs = DispatchSemaphore(value: 0)
+    let written = Mutex<[[UInt8]]>([])
+    let keeper = LinkKeeper(
+      [], directory: try DataDirectory(existing: path), fleet: FleetID(.zero),
+      log: try NodeLog(level: .error, path: nil)
+    ) { _, content in
+      let isFirst = written.withLock { written in
+        written.append(content)
+        return written.count == 1
+      }
+      if isFirst { hangs.wait() }
+    }
+    keeper.choose(.satellite)
+    try eventually("the disk hangs") { written.withLock { $0.count } == 1 }
+    for index in 0..<1_000 { keeper.choose(index.isMultiple(of: 2) ? nil : .satellite) }
+    hangs.signal()
+    keeper.settle()
+    // The first, one that waited, and at the most one more for the end.
+    let contents = written.withLock { $0 }
+    #expect(contents.count <= 3 && contents.first == contents.last)
   }
 }

@@ -5,6 +5,8 @@ package struct InvitationBook: Sendable {
   private var bySerial: [UInt64: Invitation] = [:]
 
   package static let openLimit = 1_000
+  /// Of closed ones the latest, however many were given and taken back.
+  static let closedLimit = 1_000
   /// After the end of an invitation.
   static let keptMilliseconds: Int64 = 30 * 24 * 3_600 * 1_000
 
@@ -23,11 +25,14 @@ package struct InvitationBook: Sendable {
 
   var lastSerial: UInt64 { bySerial.keys.max() ?? 0 }
 
-  /// Closed so long ago that nobody will ask any more.
+  /// Closed so long ago that nobody will ask any more, and the first of more closed ones than are kept.
   func forgotten(at wallMilliseconds: Int64) -> [UInt64] {
+    let closed = bySerial.values.filter { !$0.isOpen(at: wallMilliseconds) }.map(\.serial).sorted()
+    var forgotten = Set(closed.dropLast(InvitationBook.closedLimit))
     let (limit, overflow) = wallMilliseconds.subtractingReportingOverflow(InvitationBook.keptMilliseconds)
-    guard !overflow else { return [] }
+    if !overflow { forgotten.formUnion(bySerial.values.filter { $0.isExpired(at: limit) }.map(\.serial)) }
     // The last one keeps its number from being given again.
-    return bySerial.values.filter { $0.isExpired(at: limit) && $0.serial != lastSerial }.map(\.serial).sorted()
+    forgotten.remove(lastSerial)
+    return forgotten.sorted()
   }
 }

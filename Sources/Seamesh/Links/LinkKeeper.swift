@@ -15,6 +15,8 @@ package final class LinkKeeper: LinkMeter {
     var paths: [SessionID: LinkPath] = [:]
     /// Told whenever something else may pass than before.
     var followers: [@Sendable () -> Void] = []
+    /// Of the file, by whoever has not begun yet.
+    var isToBeSaved = false
     /// What the log holds, for people.
     var log: (@Sendable () -> (changes: Int64, byteCount: Int64)?)?
 
@@ -32,10 +34,16 @@ package final class LinkKeeper: LinkMeter {
   private let path: String
   private let fleet: FleetID
   private let log: NodeLog
+  private let write: Write
   private let disk = DispatchQueue(label: "seamesh links")
 
-  init(_ rules: [LinkRule], directory: DataDirectory, fleet: FleetID, log: NodeLog) {
-    (path, self.fleet, self.log) = (directory.file(LinkKeeper.fileName), fleet, log)
+  typealias Write = @Sendable (_ path: String, _ content: [UInt8]) throws(FileError) -> Void
+
+  init(
+    _ rules: [LinkRule], directory: DataDirectory, fleet: FleetID, log: NodeLog,
+    write: @escaping Write = PrivateFile.replace
+  ) {
+    (path, self.fleet, self.log, self.write) = (directory.file(LinkKeeper.fileName), fleet, log, write)
     let stored = LinkKeeper.load(path, log)
     shared = Mutex(Shared(book: LinkBook(rules: rules, stored: stored)))
   }
@@ -123,12 +131,21 @@ package final class LinkKeeper: LinkMeter {
 
   // MARK: The file
 
-  /// On a thread of its own: connections do not wait for the disk. What is written last is what the book says last.
+  /// On a thread of its own: connections do not wait for the disk. What is written last is what the book says last, and however
+  /// slow the disk is, one write waits behind the present one.
   private func save() {
+    let isFirst = shared.withLock { shared in
+      defer { shared.isToBeSaved = true }
+      return !shared.isToBeSaved
+    }
+    guard isFirst else { return }
     disk.async { [self] in
-      let stored = shared.withLock { $0.book.stored }
+      let stored = shared.withLock { shared in
+        shared.isToBeSaved = false
+        return shared.book.stored
+      }
       do throws(FileError) {
-        try PrivateFile.replace(path, Array(ExtendedJSON.text(.map(stored.value)).utf8))
+        try write(path, Array(ExtendedJSON.text(.map(stored.value)).utf8))
       } catch {
         log.error("what links cost is not written down", ["reason": "\(error)"])
       }
