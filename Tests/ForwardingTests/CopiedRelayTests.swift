@@ -52,8 +52,10 @@ struct CopiedRelayTests {
     first.stop()
     try connection.script("UPDATE seamesh.relays SET seen = seen - interval '21 minutes'")
     second.forwarding?.sendNow()
-    try second.waitForState(.caughtUp)
-    #expect(try connection.number("SELECT count(*) FROM seamesh.documents WHERE body->>'text' = 'second'") == 1)
+    try expectSoon {
+      try connection.number("SELECT count(*) FROM seamesh.documents WHERE body->>'text' = 'second'") == 1
+        && second.forwarding?.status.state == .caughtUp
+    }
   }
 
   @Test("a relay that starts again, however often and after whatever end, waits for nothing")
