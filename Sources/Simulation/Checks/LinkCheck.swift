@@ -68,7 +68,8 @@ struct LinkCheck: Check {
     world.violate("link", "node \(slot) keeps \(chosen.count) of the links that it chose, and many of others")
   }
 
-  /// Only for somebody whom it could dial, and where there is no room for everybody.
+  /// Only for somebody whom it could dial, and where there is no room for everybody. Where a copy of somebody listens whom it never
+  /// dialled there, it cannot know that it is linked with that device.
   private func checkTurn(_ process: NodeProcess) {
     let slot = process.node.slot
     if world.nodes.count <= DialPolicy.Limits.linksOfAll + 1, !world.plan.faults.contains(.falseSighting) {
@@ -78,8 +79,8 @@ struct LinkCheck: Check {
     let linked = LinkCheck.linkedDevices(of: process)
     let waits = world.nodes.contains { other in
       let device = DeviceID.derived(from: other.key.publicKey, FakeCryptography.hash)
-      return other.process != nil && other.key != process.node.key && !linked.contains(device)
-        && world.isLinked(other.slot, slot)
+      return other.process != nil && other.key != process.node.key
+        && (!linked.contains(device) || !hasNoCopy(other.slot)) && world.isLinked(other.slot, slot)
     }
     if !waits { world.violate("link", "node \(slot) gives up a link for nobody") }
   }
