@@ -130,7 +130,8 @@ public final class Node: Sendable {
 
 extension Node: NodeInterface {}
 
-/// The transport for those whom it has itself, as long as somebody else keeps it: its handler is made before it.
+/// The transport, for its handler and its meter: they are made before it, and it keeps them. Weakly, for otherwise none of them would
+/// go when the node does.
 final class TransportBox: Sendable {
   private struct Held { weak var transport: SecureTransport? }
 

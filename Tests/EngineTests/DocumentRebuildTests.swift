@@ -89,21 +89,11 @@ import Wire
     let statements = [unknown] + Array(other.state.mesh.authority.fleetStatements)
     late.engine.turn([.call { $0.add(statements) }])
     try #require(late.state.mesh.authority.isInDoubt)
-    for writer in [other, author] { try bring(writer, to: late) }
-    #expect(try late.stored(room, "seen") == other.stored(room, "seen"))
-  }
-
-  /// The runs of one node's present replica, and nothing that they had seen.
-  private func bring(_ writer: BenchNode, to node: BenchNode) throws {
-    let (identity, replica) = (node.state.identity, try #require(writer.state.own.replica?.id))
-    let decoder = FrameDecoder(fleet: identity.fleet, identity.cryptography)
-    let chain = ChainIdentity(fleet: identity.fleet, partition: node.id(of: room), replica: replica)
-    for run in try writer.store.runs(of: chain, after: 0, byteLimit: .max) {
-      let inspected = try decoder.inspect(
-        run.body, context: run.context, in: room, under: node.state.mesh.authority
-      ) { _ in [] }
-      node.engine.turn([.ledgerRun(room, inspected.delivered)])
+    for writer in [other, author] {
+      let replica = try #require(writer.state.own.replica?.id)
+      try late.take(runsOf: replica, of: writer, in: room)
+      #expect(late.accepted(room).sequence(of: replica) > 0)
     }
-    #expect(node.accepted(room).sequence(of: replica) > 0)
+    #expect(try late.stored(room, "seen") == other.stored(room, "seen"))
   }
 }

@@ -99,15 +99,7 @@ import Testing
     let reissuer = try #require(other.state.own.replica?.id)
     try #require(reissuer != replica)
     node.engine.turn([.call { [statements = Array(other.state.mesh.authority.fleetStatements)] in $0.add(statements) }])
-    let identity = node.state.identity
-    let decoder = FrameDecoder(fleet: identity.fleet, identity.cryptography)
-    let chain = ChainIdentity(fleet: identity.fleet, partition: node.id(of: room), replica: reissuer)
-    for run in try other.store.runs(of: chain, after: 0, byteLimit: .max) {
-      let inspected = try decoder.inspect(
-        run.body, context: run.context, in: room, under: node.state.mesh.authority
-      ) { _ in [] }
-      node.engine.turn([.ledgerRun(room, inspected.delivered)])
-    }
+    try node.take(runsOf: reissuer, of: other, in: room)
     try #require(node.accepted(room).sequence(of: reissuer) == 2)
     try #require(node.state.mesh.partitions[node.id(of: room)]?.log.forkPoints.isEmpty == true)
   }

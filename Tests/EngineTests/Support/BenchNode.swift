@@ -98,6 +98,18 @@ final class BenchNode {
     try answer.get()
   }
 
+  /// Runs of another node's chain, and nothing that they had seen, as a ledger would bring them.
+  func take(runsOf replica: ReplicaID, of other: BenchNode, in partition: PartitionName) throws {
+    let decoder = FrameDecoder(fleet: state.identity.fleet, state.identity.cryptography)
+    let chain = ChainIdentity(fleet: state.identity.fleet, partition: id(of: partition), replica: replica)
+    for run in try other.store.runs(of: chain, after: 0, byteLimit: .max) {
+      let inspected = try decoder.inspect(
+        run.body, context: run.context, in: partition, under: state.mesh.authority
+      ) { _ in [] }
+      engine.turn([.ledgerRun(partition, inspected.delivered)])
+    }
+  }
+
   // MARK: Looking at it
 
   /// What the document shows; nil where there is none.
