@@ -191,7 +191,7 @@ final class BenchNode {
     return try decoder.arrived(decode(encoded), context: context, in: bench.name, under: mesh.authority).incoming
   }
 
-  private func decode(_ encoded: ArraySlice<UInt8>) throws -> DecodedRun {
+  func decode(_ encoded: ArraySlice<UInt8>) throws -> DecodedRun {
     try RunCodec.decode(encoded, fleet: bench.fleet.id, partition: bench.partition, hash: FakeCryptography.hash)
   }
 

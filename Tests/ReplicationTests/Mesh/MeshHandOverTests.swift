@@ -1,4 +1,5 @@
 import Testing
+import Wire
 
 @testable import Replication
 @testable import Simulation
@@ -161,6 +162,26 @@ import Testing
     _ = bench.connected(0, 1)
     bench.pass(60_000)
     #expect(held(1) == nil && bench.nodes[1].holds(bench.nodes[0]) == 1)
+  }
+
+  @Test(
+    "what a device wrote above its end is shown to who asks for it, but not where its key is in other hands",
+    arguments: [Statement.End.Reason.retire, .compromised])
+  func asked(reason: Statement.End.Reason) throws {
+    bench.cut(bench.connected(0, 1))
+    let bound = try #require(bench.nodes[2].state?.clipped[replica])
+    try end(reason, upTo: bound)
+    let id = bench.connected(1, 2)
+    bench.pass(60_000)
+    let start = bench.transcript.count
+    // As one asks who has not heard yet why the device was ended.
+    let probe = ChainProbe(name: bench.name, replica: replica, positions: [], wantsReply: false)
+    bench.nodes[1].receive(.chainProbe(probe), on: id)
+    let shown = bench.messages(from: 1, to: 2, since: start).flatMap { message -> [UInt64] in
+      guard case .runs(let batch) = message else { return [] }
+      return batch.entries.compactMap { try? bench.nodes[1].decode($0.encoded).last }
+    }
+    #expect(bound.sequence == 1 && shown == (reason == .retire ? [1, 2, 3] : [1]))
   }
 
   @Test("who may not carry a partition shows there no chain but its own")

@@ -154,7 +154,8 @@ extension PeerSession {
   private mutating func showLacking(
     _ probe: ChainProbe, _ partition: PartitionID, _ first: UInt64?, _ ledger: Ledger, _ step: inout Step
   ) {
-    guard let first else { return settleFork(partition, probe.replica, ledger, &step) }
+    let end = ledger.partitions[partition]?.log.shownEnd(of: probe.replica) ?? 0
+    guard let first, first <= end else { return settleFork(partition, probe.replica, ledger, &step) }
     guard !keepsBranches(of: probe.replica, ledger) else {
       return endWithoutShowing(partition, probe.replica, named: probe.positions, ledger, &step)
     }
@@ -184,7 +185,9 @@ extension PeerSession {
       return endWithoutShowing(partition, replica, named: named, ledger, &step)
     }
     let holding = state.log.holding(of: replica, by: named)
-    for run in evidence {
+    // Whoever asks, and whatever the author's rights were when this was read.
+    let end = state.log.shownEnd(of: replica)
+    for run in evidence where run.first <= end {
       if let holding, let hash = run.hashAtLast, state.log.isHeld(hash, at: run.last, of: replica, by: holding) {
         continue
       }
@@ -195,7 +198,7 @@ extension PeerSession {
       let entry = RunBatch.Entry(context: .full(run.context), encoded: run.encoded)
       step.emit(.send(id, .runs(RunBatch(name: state.name, stream: 0, entries: [entry], isForkEvidence: true))))
     }
-    if hasMore, let last = evidence.last?.last {
+    if hasMore, let last = evidence.last?.last, last < end {
       return showRest(EvidenceRest(partition: partition, replica: replica, above: last))
     }
     if live?.streams[partition]?.forks.endShowing(of: replica) == true {
