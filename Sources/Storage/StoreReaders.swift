@@ -54,6 +54,12 @@ package final class StoreReaders: Sendable {
     _ = try? readIfFree { try $0.documents(PartitionNumber(rawValue: 0), CollectionNumber(rawValue: 0), limit: 1) }
   }
 
+  /// Frees what readers keep of the pages that they read: what one large question leaves is of no use to a process at rest.
+  /// Readers that are lent keep theirs.
+  package func releaseCaches() {
+    idle.withLock { for reader in $0.readers { reader.database.releaseCache() } }
+  }
+
   /// Open now, whether somebody reads with them or not.
   package var openCount: Int { idle.withLock { $0.made } }
 

@@ -57,6 +57,34 @@ struct ChainsBoundTests {
     #expect(try keeper.deliver(run(mine, after: (3, 12), [13])) == .aside(.aboveBound(.aboveLimit)))
   }
 
+  @Test(
+    "what lies above a limit is held for a raise once nothing that counts says any more that the key is in other hands")
+  func heldAgain() throws {
+    var book = book()
+    let member = try #require(book.authority.member(of: Named.key("d0"))).id
+    let ends = [
+      Statement.PartitionEnds(partition: "/t", chains: [Statement.ChainEnd(replica: mine, position: entry(1, 10))])
+    ]
+    let said = book.authority.fleetStatements.filter { $0.issuer == Named.key("d0") }
+    let tips = said.suffix(1).map { Statement.Tip(issuer: $0.issuer, sequence: $0.sequence, id: $0.id) }
+    let listing = Statement.Listing(ends: ends, tips: [Statement.ScopeTips(scope: "", tips: tips)])
+    func end(_ reason: Statement.End.Reason) {
+      book.say(.end(Statement.End(reason: reason, target: .membership(member), listing: listing)))
+    }
+    end(.retire)
+    let retired = book.authority
+    end(.compromised)
+    var keeper = try keeper(book)
+    try keeper.learn(run(mine, [10]))
+    try keeper.learn(run(mine, after: (1, 10), [11, 12]))
+    try #require(keeper.log.received == VersionVector([mine: entry(3, 12)]))
+    #expect(keeper.log.heldAbove.isEmpty && keeper.log.shownEnd(of: mine) == 1)
+    try keeper.adopt(retired)
+    #expect(keeper.log.heldAbove == VersionVector([mine: entry(3, 12)]) && keeper.log.shownEnd(of: mine) == .max)
+    try keeper.adopt(book.authority)
+    #expect(keeper.log.heldAbove.isEmpty && keeper.log.shownEnd(of: mine) == 1)
+  }
+
   @Test("a chain that a lowering lists twice stands up to the higher of the two")
   func listedTwice() throws {
     for ends in [[2, 4], [4, 2]] as [[UInt64]] {

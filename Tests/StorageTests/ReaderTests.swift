@@ -1,3 +1,4 @@
+import CSQLite
 import Dispatch
 import Engine
 import Foundation
@@ -46,6 +47,27 @@ import Testing
     }
     #expect(seen == [10, 10])
     #expect(try store.readers.read(count) == 20)
+  }
+
+  @Test("what readers keep of pages goes when the process rests, but not under who reads")
+  func releasedCaches() throws {
+    func cachedBytes(_ reader: StoreReader) -> Int32 {
+      var (current, highest): (Int32, Int32) = (0, 0)
+      sqlite3_db_status(reader.database.handle, SQLITE_DBSTATUS_CACHE_USED, &current, &highest, 0)
+      return current
+    }
+    try put(0..<20_000)
+    try store.readers.read { first in
+      // Another one, at rest by the time.
+      let seen = try [count(first), store.readers.read(count)]
+      let kept = cachedBytes(first)
+      #expect(seen == [20_000, 20_000] && kept > 100_000)
+      store.readers.releaseCaches()
+      let left = try store.readers.read(cachedBytes)
+      #expect(cachedBytes(first) == kept && left < kept / 4)
+    }
+    store.readers.releaseCaches()
+    #expect(try store.readers.read(count) == 20_000)
   }
 
   @Test("a reader cannot write")

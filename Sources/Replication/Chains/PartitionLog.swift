@@ -206,9 +206,10 @@ extension PartitionLog {
     reissues.regroup(authority)
     var change = LogChange()
     for (replica, limits) in limits {
-      guard chains[replica]?.limits != limits || heldAbove[replica] != nil, var chain = chains.take(replica) else {
-        continue
-      }
+      // Whether what lies above a limit is held for a raise may move though the limit stays.
+      guard chains[replica]?.limits != limits || clipped[replica] != received[replica],
+        var chain = chains.take(replica)
+      else { continue }
       chain.limits = limits
       if let moved = chain.settle(replica) { change.acceptance.append(moved) }
       if mayFold(replica) { chain.fold(below: reissues.pins[replica]) }

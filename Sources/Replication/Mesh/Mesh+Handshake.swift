@@ -141,7 +141,7 @@ extension Mesh {
     case .accepted(let acceptance):
       // A member by now: what it is to be told may take longer than a stranger is given.
       step.emit(.admitted(id))
-      sessions[id]?.outbox.put(ledger.authority.fleetStatements.map(\.encoded), then: .joined(acceptance))
+      sessions[id]?.outbox.put(ledger.authority.fleetStatements, then: .joined(acceptance))
       sayStatements(id, &step)
     }
   }

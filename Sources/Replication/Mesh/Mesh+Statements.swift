@@ -10,9 +10,7 @@ extension Mesh {
     }
     if admission.names(stated, .authority, hello.authority, session) {
       guard !isToBeShown else { throw .notAMember }
-      let batches = StatementOutbox.batches(
-        greeting.statementsSinceHello, byteTarget: StatementOutbox.togetherByteLimit)
-      for batch in batches { step.emit(.send(id, .statements(batch))) }
+      sessions[id]?.tellLearnt(since: greeting, ledger, &step)
       return beginInterest(id, hello, &step)
     }
     let exchange = StatementExchange(isDialer: session.isDialer, isToBeShown: isToBeShown)
@@ -200,7 +198,7 @@ extension Mesh {
       case .set(let set): step.emit(.send(id, .statementSet(set)))
       case .statements(let list, let name):
         guard !list.isEmpty else { continue }
-        sessions[id]?.outbox.put(list.map(\.encoded), of: name.text)
+        sessions[id]?.outbox.put(list, of: name.text)
         sayStatements(id, &step)
       }
     }

@@ -9,7 +9,7 @@ struct StatementOutbox: Sendable {
     case joined(JoinAcceptance)
   }
 
-  private var waiting: [(scope: Text, encoded: [UInt8])] = []
+  private var waiting: [(scope: Text, statement: Statement)] = []
   /// Those before this one are said.
   private var next = 0
   private var end: End?
@@ -19,8 +19,8 @@ struct StatementOutbox: Sendable {
   var count: Int { waiting.count - next }
   var isEmpty: Bool { next == waiting.count && end == nil }
 
-  mutating func put(_ statements: [[UInt8]], of scope: Text = "") { waiting += statements.map { (scope, $0) } }
-  mutating func put(_ statements: [[UInt8]], then end: End) {
+  mutating func put(_ statements: [Statement], of scope: Text = "") { waiting += statements.map { (scope, $0) } }
+  mutating func put(_ statements: [Statement], then end: End) {
     put(statements)
     self.end = end
   }
@@ -36,11 +36,26 @@ struct StatementOutbox: Sendable {
     (waiting, next) = (waiting[next...].filter { !scopes.contains($0.scope) }, 0)
   }
 
+  /// Takes out what waits of the fleet and a peer that is a member no longer does not hear.
+  mutating func withhold(from peer: PublicKey, _ authority: Authority) {
+    guard authority.isEnded(peer) else { return }
+    let about = authority.statements(about: peer)
+    var passed: [(scope: Text, statement: Statement)] = []
+    for item in waiting[next...] {
+      if item.scope.utf8.isEmpty, !about.contains(item.statement.id) {
+        withheld.insert(item.statement.id)
+      } else {
+        passed.append(item)
+      }
+    }
+    (waiting, next) = (passed, 0)
+  }
+
   /// The next of so many bytes, in messages: said at once, before the shell may look whether too much waits.
   mutating func takeWindow(_ byteCount: Int) -> [Message] {
     var (count, bytes) = (0, 0)
     while next + count < waiting.count, bytes < byteCount {
-      bytes += waiting[next + count].encoded.count
+      bytes += waiting[next + count].statement.encoded.count
       count += 1
     }
     var window = waiting[next..<next + count]
@@ -49,7 +64,7 @@ struct StatementOutbox: Sendable {
     var messages: [Message] = []
     while let scope = window.first?.scope {
       let said = window.prefix { $0.scope == scope }
-      messages += StatementOutbox.batches(said.map(\.encoded)).map { .statements($0, of: scope) }
+      messages += StatementOutbox.batches(said.map(\.statement.encoded)).map { .statements($0, of: scope) }
       window = window.dropFirst(said.count)
     }
     return messages
@@ -112,12 +127,21 @@ extension PeerSession {
     // Behind those that they may go on from. Those of rooms lead to none of them, and may wait for long: who is not told
     // of a replica before its runs takes them for a breach.
     guard !outbox.holdsFleet else { return outbox.put(told) }
-    let batches = StatementOutbox.batches(told, byteTarget: StatementOutbox.togetherByteLimit)
+    say(told, &step)
+  }
+
+  /// What was learnt since this side's hello and the peer, who has just said his, is to be told.
+  mutating func tellLearnt(since greeting: Greeting, _ ledger: Ledger, _ step: inout Step) {
+    say(passable(greeting.statementsSinceHello, ledger), &step)
+  }
+
+  private func say(_ statements: [Statement], _ step: inout Step) {
+    let batches = StatementOutbox.batches(statements.map(\.encoded), byteTarget: StatementOutbox.togetherByteLimit)
     for batch in batches { step.emit(.send(id, .statements(batch))) }
   }
 
-  private mutating func passable(_ statements: [Statement], _ ledger: Ledger) -> [[UInt8]] {
-    outbox.passable(statements, to: peer, ledger.authority).map(\.encoded)
+  private mutating func passable(_ statements: [Statement], _ ledger: Ledger) -> [Statement] {
+    outbox.passable(statements, to: peer, ledger.authority)
   }
 
   /// What the peer lacks by the tips that it told.
@@ -128,7 +152,7 @@ extension PeerSession {
     let passing = outbox.passable(authority.fleetStatements.filter { lacking.contains($0.id) }, to: peer, authority)
     let missing = TellingOrder(of: Set(passing.map(\.id)), lacking: lacking, authority).told
     self.exchange?.noteAnswered()
-    outbox.put(missing.map(\.encoded), then: .complete)
+    outbox.put(missing, then: .complete)
   }
 
   /// Says what waits, as far as there is room: the rest goes with the next tick, or when there is room again. Answers with
@@ -149,8 +173,10 @@ extension PeerSession {
   }
 
   /// Of rooms that the peer may carry no longer nothing more goes out that waits for it. Lines that were among it are told
-  /// when the peer, who does not know yet, next finds the room to differ.
+  /// when the peer, who does not know yet, next finds the room to differ. Nor does what waits of the fleet, where the peer is a
+  /// member no longer.
   mutating func dropUnhearable(_ ledger: Ledger) {
+    outbox.withhold(from: peer, ledger.authority)
     let hearer = RoomHearer(self, ledger)
     outbox.drop(outbox.scopes.filter { PartitionName(roomOf: $0).map { !hearer.mayHear(of: $0) } ?? false })
   }

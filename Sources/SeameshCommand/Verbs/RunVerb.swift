@@ -106,7 +106,10 @@ private struct NodeRun {
     context.terminal.print(context.isJSON ? ready.json : ready.text)
     var rest = HeapRest(now: ElapsedClock.now(), used: HeapRest.processorMilliseconds)
     while !signals.wait(milliseconds: NodeRun.lookMilliseconds) {
-      if rest.rests(now: ElapsedClock.now(), used: HeapRest.processorMilliseconds) { HeapReserve.giveBack() }
+      if rest.rests(now: ElapsedClock.now(), used: HeapRest.processorMilliseconds) {
+        node.releaseCaches()
+        HeapReserve.giveBack()
+      }
       guard let failure = node.storeFailure else { continue }
       configuration.listenPort = node.listenPort ?? configuration.listenPort
       return failure

@@ -79,6 +79,9 @@ package final class Database {
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
   package var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
 
+  /// Frees the pages that it keeps in memory, but for those that a running statement needs: the next question reads them anew.
+  func releaseCache() { _ = sqlite3_db_release_memory(handle) }
+
   /// Under its path is another file by now, or none. Of a layer that cannot tell: false.
   var hasMoved: Bool {
     var moved: Int32 = 0

@@ -177,11 +177,58 @@ import Wire
     // As one asks who has not heard yet why the device was ended.
     let probe = ChainProbe(name: bench.name, replica: replica, positions: [], wantsReply: false)
     bench.nodes[1].receive(.chainProbe(probe), on: id)
-    let shown = bench.messages(from: 1, to: 2, since: start).flatMap { message -> [UInt64] in
-      guard case .runs(let batch) = message else { return [] }
-      return batch.entries.compactMap { try? bench.nodes[1].decode($0.encoded).last }
-    }
+    let shown = shown(from: 1, to: 2, since: start)
     #expect(bound.sequence == 1 && shown == (reason == .retire ? [1, 2, 3] : [1]))
+  }
+
+  @Test("what waits behind a payload goes out no more once its author's key is said to be in other hands")
+  func endedBehindPayload() throws {
+    try bench.nodes[0].write(4, payloadByteCount: 3 * PayloadPiece.byteLimit)
+    bench.cut(bench.connected(0, 1))
+    let sender = bench.nodes[1]
+    try #require(sender.holds(bench.nodes[0]) == 4)
+    sender.holdsSaid = true
+    let id = bench.connected(1, 2)
+    sender.handOver(goesOn: false)
+    bench.run()
+    try #require(sender.mesh.sessions[id]?.live?.streams[bench.partition]?.outgoing.isBusy == true)
+    try end(.compromised, upTo: try #require(bench.nodes[2].state?.clipped[replica]))
+    // Node 2 does not know it yet, and takes what comes.
+    let start = bench.transcript.count
+    sender.handOver()
+    bench.pass(60_000)
+    #expect(shown(from: 1, to: 2, since: start).allSatisfy { $0 <= 3 })
+    #expect(bench.nodes.allSatisfy(\.brokenRules.isEmpty) && sender.mesh.sessions[id]?.phase == .live)
+  }
+
+  @Test(
+    "what waits to be announced is announced unless its author's key is said to be in other hands",
+    arguments: [false, true])
+  func endedBeforeAnnounced(isEnded: Bool) throws {
+    for (a, b) in [(0, 1), (1, 2)] { _ = bench.connected(a, b) }
+    let id = bench.connected(0, 2)
+    bench.pass(3_000)
+    // Its author is to bring it to node 2, and cannot.
+    bench.nodes[0].mesh.pause(id)
+    try bench.nodes[0].write(4)
+    bench.run()
+    try #require(bench.nodes[1].holds(bench.nodes[0]) == 4 && bench.nodes[2].holds(bench.nodes[0]) == 3)
+    let start = bench.transcript.count
+    if isEnded { try end(.compromised, upTo: try #require(bench.nodes[2].state?.clipped[replica])) }
+    bench.pass(2_500)
+    let announced = bench.messages(from: 1, to: 2, since: start).compactMap { message -> UInt64? in
+      guard case .have(let told) = message else { return nil }
+      return told.vector.sequence(of: replica)
+    }
+    #expect(announced.contains(4) == !isEnded, "\(announced)")
+  }
+
+  /// How far the runs go that one node shows another.
+  private func shown(from: Int, to: Int, since start: Int) -> [UInt64] {
+    bench.messages(from: from, to: to, since: start).flatMap { message -> [UInt64] in
+      guard case .runs(let batch) = message else { return [] }
+      return batch.entries.compactMap { try? bench.nodes[from].decode($0.encoded).last }
+    }
   }
 
   @Test("who may not carry a partition shows there no chain but its own")

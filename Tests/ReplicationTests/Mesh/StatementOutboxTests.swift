@@ -4,22 +4,38 @@ import Testing
 @testable import Simulation
 
 @Suite("Mesh: statements that wait to be said") struct StatementOutboxTests {
-  /// The first byte of each statement that is said at once, by message; "end" where that is said behind them.
-  private func said(_ outbox: inout StatementOutbox, _ byteCount: Int) -> [String] {
-    let window = outbox.takeWindow(byteCount).map { message in
+  private let statements: [Statement]
+
+  init() throws {
+    var random = SimulationRandom(seed: 1)
+    let key = FakeKey(&random)
+    let fleet = FleetID(Digest(words: (1, 2, 3, 4)))
+    statements = try (1...7).map { number in
+      try #require(key.statement(fleet, .rule(Statement.Rule(key: Text("rule\(number)")))))
+    }
+  }
+
+  /// So many statements of these, which are of equal length.
+  private func bytes(_ count: Int) -> Int { count * statements[0].encoded.count }
+
+  /// The numbers of statements that are said at once, by message; "end" where that is said behind them.
+  private func said(_ outbox: inout StatementOutbox, _ count: Int) -> [String] {
+    let window = outbox.takeWindow(bytes(count)).map { message in
       guard case .statements(let list, let scope) = message else { return "?" }
-      return "\(scope.string)\(list.map { $0[0] })"
+      let numbers = list.map { said in (statements.firstIndex { $0.encoded == said } ?? -1) + 1 }
+      return "\(scope.string)\(numbers)"
     }
     return window + (outbox.takeEnd() == nil ? [] : ["end"])
   }
 
   private func filled() -> StatementOutbox {
+    func statements(_ numbers: Int...) -> [Statement] { numbers.map { self.statements[$0 - 1] } }
     var outbox = StatementOutbox()
-    outbox.put([[1], [2]])
-    outbox.put([[3]], of: "a")
-    outbox.put([[4], [5]], of: "b")
-    outbox.put([[6]], of: "a")
-    outbox.put([[7]], then: .complete)
+    outbox.put(statements(1, 2))
+    outbox.put(statements(3), of: "a")
+    outbox.put(statements(4, 5), of: "b")
+    outbox.put(statements(6), of: "a")
+    outbox.put(statements(7), then: .complete)
     return outbox
   }
 
@@ -126,5 +142,53 @@ import Testing
       $0.issuer == bench.nodes[2].key.publicKey
     }
     #expect(dora == !isRemoved)
+  }
+
+  @Test(
+    "of what waits for it who is a member no longer hears what is said of itself, and the rest once it is one again")
+  func endedMeanwhile() throws {
+    let bench = try MeshBench([0, 1])
+    let (teller, peer) = (bench.nodes[0], bench.nodes[1].key.publicKey)
+    // Each of some 14 KB, so that a few of them fill a window.
+    let chains = (0..<220).map { Statement.ChainEnd(replica: ReplicaID(high: 1, low: $0), position: .start) }
+    let listing = Statement.Listing(ends: [Statement.PartitionEnds(partition: "agency=none", chains: chains)])
+    var said: [Statement] = []
+    for number in 0..<200 {
+      let body = Statement.Body.grant(
+        Statement.Grant(subject: .everyone, level: .read, pattern: Text("agency=p\(number)"), listing: listing))
+      let last = said.last ?? teller.mesh.authority.fleetStatements.last { $0.issuer == teller.key.publicKey }
+      said.append(try #require(teller.key.statement(bench.fleet.id, body, after: last)))
+    }
+    teller.deliver(.statementsStored(said))
+    func heard() -> Int { said.count { bench.nodes[1].mesh.authority.holds($0.id) } }
+    let id = bench.connect(0, 1)
+    while teller.mesh.sessions[id]?.outbox.isEmpty != false { bench.run(1) }
+    teller.mesh.pause(id)
+    bench.run()
+    let before = heard()
+    try #require((1..<200).contains(before))
+
+    try bench.endMembership(of: 1, knownBy: 0)
+    teller.deliver(.writable(id))
+    bench.pass(2_000)
+    #expect(heard() == before && bench.nodes[1].mesh.authority.isEnded(peer))
+    let admitted = Statement.Membership(device: peer, user: "ana", label: "", role: "officer", profile: ValueMap())
+    teller.deliver(.statementsStored([try #require(bench.state(.membership(admitted)))]))
+    bench.pass(2_000)
+    #expect(heard() == 200)
+  }
+
+  @Test("nor does it hear of what is learnt before it has said who it is")
+  func endedWhileGreeting() throws {
+    let bench = try MeshBench([0, 1])
+    _ = bench.connect(0, 1)
+    let teller = bench.nodes[0]
+    let last = teller.mesh.authority.fleetStatements.last { $0.issuer == teller.key.publicKey }
+    let rule = try #require(teller.key.statement(bench.fleet.id, .rule(Statement.Rule(key: "x")), after: last))
+    teller.deliver(.statementsStored([rule]))
+    try bench.endMembership(of: 1, knownBy: 0)
+    bench.run()
+    let heard = bench.nodes[1].mesh.authority
+    #expect(heard.isEnded(bench.nodes[1].key.publicKey) && !heard.holds(rule.id))
   }
 }

@@ -15,13 +15,13 @@ struct Greeting: Sendable {
   /// Digest of the statements as this side's hello named it: both sides decide by what both said. Nil: no hello was said.
   private(set) var statedAuthority: Digest?
   /// Statements learnt since this side's hello, before the peer's was there.
-  private(set) var statementsSinceHello: [[UInt8]] = []
+  private(set) var statementsSinceHello: [Statement] = []
   /// Own credentials may be asked for.
   var credentials = Once()
 
   mutating func sayHello(_ authority: Digest) { statedAuthority = authority }
 
-  mutating func note(_ statements: [[UInt8]]) { statementsSinceHello += statements }
+  mutating func note(_ statements: [Statement]) { statementsSinceHello += statements }
 }
 
 /// What may be asked for once on a session, which is all that it needs.

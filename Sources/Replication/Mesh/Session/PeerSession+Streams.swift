@@ -121,6 +121,8 @@ extension PeerSession {
     var hasForks = isBehindPayload || !stream.forks.heldBack.isEmpty || !state.log.forkPoints.isEmpty
     for (place, run) in zip(runs.indices, runs)
     where !stream.covers(run.replica, run.last) && !stream.forks.holdsBack(run.replica) {
+      // Statements may have come while it waited.
+      guard !isBehindPayload || run.first <= state.log.shownEnd(of: run.replica) else { continue }
       // Where nothing has forked, the order of arrival is enough.
       guard !hasForks || stream.maySend(run, state.log) else { continue }
       guard stream.continues(run) else {
@@ -212,7 +214,11 @@ extension PeerSession {
   private mutating func announce(
     _ vector: PartitionVector, of partition: PartitionID, _ ledger: Ledger, _ step: inout Step
   ) {
-    if isInScope(partition, vector.name, ledger) { send(vector, &step) { .have($0) } }
+    guard isInScope(partition, vector.name, ledger), let log = ledger.partitions[partition]?.log else { return }
+    var told = vector
+    // What statements hold above its limit since it was gathered is in no vector any more.
+    for (replica, _) in vector.vector.exceeding(log.clipped) { told.vector[replica] = log.clipped[replica] }
+    if !told.vector.isEmpty { send(told, &step) { .have($0) } }
   }
 
   // MARK: Pieces
