@@ -285,6 +285,31 @@ struct RevocationTests {
     #expect(refused?.code == .notPermitted, "\(String(describing: refused))")
   }
 
+  @Test(
+    "what an admin's lost device wrote another admin gives back without the root key, which alone gives back the rest")
+  func raisedAdmin() throws {
+    let fleet = try fleet(3)
+    for label in ["node 1", "node 2"] {
+      _ = try fleet.nodes[0].change(RightsChange(.promote(device: label)))
+    }
+    try eventually { try fleet.nodes[2].devices().count { $0.roles.contains("admin") } == 3 }
+    try fleet.restart(1, peers: [])
+    try fleet.nodes[1].put(partition, "c", "late", body(["n": .int(2)]))
+    let other = fleet.nodes[2]
+    #expect(try revoke(other).signer == "this device")
+    try fleet.restart(1)
+    try eventually { try held(other) == 1 && !shows(other, "late") }
+    let raise = try other.change(RightsChange(.raise("node 1"), isConfirmed: true))
+    #expect(raise.isSigned && raise.signer == "this device")
+    #expect(raise.falls.map(\.gainedChanges).reduce(0, +) == 1)
+    #expect(raise.notes.contains { $0.contains("only the fleet's root key gives back") }, "\(raise.notes)")
+    for node in fleet.nodes { try eventually { try shows(node, "late") && held(node) == 0 } }
+    // Whom it lets in and what it grants: nothing of that comes back.
+    #expect(try !fleet.nodes[1].status().endedBy.isEmpty)
+    let nothing = #expect(throws: NodeError.self) { try other.change(RightsChange(.raise("node 1"))) }
+    #expect(nothing?.code == .unprocessable, "\(String(describing: nothing))")
+  }
+
   @Test("whoever wrote while his right was lowered is told that it is held, admins too, until it is raised")
   func heldOfLowered() throws {
     let fleet = try fleet(3)

@@ -93,8 +93,17 @@ struct RightsComposer {
       guard let listing = raised(id), !listing.isEmpty else { return nil }
       return .raise(Statement.Raise(end: id, listing: listing))
     }
-    guard !bodies.isEmpty else { throw RightsError.nothingToRaise }
-    return bodies
+    guard bodies.isEmpty else { return bodies }
+    let isRootsToWiden = author != authority.root && narrowings.contains(where: isWidenedByRootAlone)
+    throw isRootsToWiden ? RightsError.needsRoot : RightsError.nothingToRaise
+  }
+
+  /// It ended an admin of whom more was said since than it lets stand.
+  private func isWidenedByRootAlone(_ end: Digest) -> Bool {
+    guard authority.endsAdmin(end), case .end(let content)? = authority[end]?.body,
+      case .membership(let id) = content.target, let member = authority.membership(id)
+    else { return false }
+    return !authority.carriesAll(of: member.device, under: id)
   }
 
   /// What a narrowing holds back here.
@@ -107,15 +116,19 @@ struct RightsComposer {
       case .grant(let grant):
         guard case .grant(let content)? = authority[grant]?.body else { return nil }
         return Statement.Listing(ends: list.beyond(authority.replicas(reachedBy: content.subject)))
-      case .membership(let membership): return raised(membership: membership)
+      case .membership(let membership): return raised(membership: membership, by: id)
       }
     default: return nil
     }
   }
 
-  /// With what the device signed since, so that replicas which it declared late count as well.
-  private func raised(membership id: Digest) -> Statement.Listing? {
+  /// With what the device signed since, so that replicas which it declared late count as well. Of an admin's no word but root's
+  /// brings that back (C15): another admin's lets its changes count alone.
+  private func raised(membership id: Digest, by end: Digest) -> Statement.Listing? {
     guard let member = authority.membership(id) else { return nil }
+    guard author == authority.root || !authority.endsAdmin(end) else {
+      return Statement.Listing(ends: list.beyond(authority.replicas(under: id)))
+    }
     return Statement.Listing(
       // Also those whose declarations come back with the tips.
       ends: list.beyond(authority.replicas(under: id) + authority.voidReplicas(of: member.device)),

@@ -5,7 +5,8 @@ extension Authority {
     !members(of: device).isEmpty && standingMemberships(of: device).isEmpty
   }
 
-  /// The end of a membership that root gave an admin, which only root raises (rule C15).
+  /// The end of a membership that root gave an admin. Which of its statements count, only root's raises widen; any admin's
+  /// widen how far its chains do (rule C15).
   package func endsAdmin(_ id: Digest) -> Bool {
     guard case .end(let end)? = self[id]?.body, case .membership(let membership) = end.target else { return false }
     return members.isEverAdminMembership(membership)

@@ -206,10 +206,7 @@ extension PartitionLog {
     reissues.regroup(authority)
     var change = LogChange()
     for (replica, limits) in limits {
-      // Whether what lies above a limit is held for a raise may move though the limit stays.
-      guard chains[replica]?.limits != limits || clipped[replica] != received[replica],
-        var chain = chains.take(replica)
-      else { continue }
+      guard isMoved(replica, by: limits), var chain = chains.take(replica) else { continue }
       chain.limits = limits
       if let moved = chain.settle(replica) { change.acceptance.append(moved) }
       if mayFold(replica) { chain.fold(below: reissues.pins[replica]) }
@@ -290,6 +287,12 @@ extension PartitionLog {
     if let forkPoint = chain.forkPoint { forkPoints[replica] = forkPoint }
   }
 
+  /// Whether what lies above a limit is held for a raise may move though the limit stays.
+  private func isMoved(_ replica: ReplicaID, by limits: ChainLimits) -> Bool {
+    guard let chain = chains[replica] else { return false }
+    return chain.limits != limits || heldAbove[replica] != positionHeldAbove(chain, replica)
+  }
+
   private func positionHeldAbove(_ chain: Chain, _ replica: ReplicaID) -> ChainPosition? {
     guard chain.received > chain.limits.bound.sequence, authority.isHeldForRaise(replica, chain.limits.reason) else {
       return nil
@@ -297,8 +300,8 @@ extension PartitionLog {
     return chain.position(at: chain.received)
   }
 
-  /// Runs that begin above are shown to nobody: what its author wrote above a limit, where somebody else may have the key
-  /// (rule C15). Branches of a forked chain may be longer than the one that is chosen.
+  /// Runs that begin above are shown to nobody: what lies above a limit and is not held for a raise, as where somebody else may
+  /// have the author's key (rule C15). Branches of a forked chain may be longer than the one that is chosen.
   package func shownEnd(of replica: ReplicaID) -> UInt64 {
     heldAbove[replica] == nil && forkPoints[replica] == nil ? clipped.sequence(of: replica) : .max
   }

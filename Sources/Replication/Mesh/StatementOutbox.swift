@@ -84,7 +84,7 @@ struct StatementOutbox: Sendable {
       // A member again: what comes from now on may stand on what was kept from it.
       let owed = withheld.union(statements.map(\.id))
       withheld = []
-      return authority.fleetStatements.filter { owed.contains($0.id) }
+      return TellingOrder(of: owed, lacking: owed, authority).told
     }
     let about = authority.statements(about: peer)
     let candidates = withheld.union(statements.map(\.id))

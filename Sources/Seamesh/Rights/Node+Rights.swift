@@ -117,7 +117,7 @@ private struct RightsDesk {
     let authors = authors(for: request)
     let plan = try engine.plan(request, authors: authors)
     var answer = RightsAnswer(outcome: outcome(of: plan), request: request, authority: authority)
-    answer.outcome.notes = note.map { [$0] } ?? []
+    answer.outcome.notes = [note, whatStaysEnded(request, plan)].compactMap { $0 }
     answer.outcome.warnings = warnings(request, plan)
     guard !change.isDryRun else {
       answer.levels = engine.levels(after: plan, request)
@@ -167,12 +167,12 @@ private struct RightsDesk {
     )
   }
 
-  /// Who is to sign, the first whose word counts: an admin's own device, but root where an admin comes or goes.
+  /// Who is to sign, the first whose word counts: an admin's own device, but root where an admin comes or goes, or is to come back.
   private func authors(for request: RightsRequest) -> [StatementAuthor] {
     let root = root.map { [$0] } ?? []
     return switch request {
     case .promote: root
-    case .raise(let narrowings) where narrowings.contains(where: authority.endsAdmin): root
+    case .raise(let narrowings) where narrowings.contains(where: authority.endsAdmin): root + [device]
     case .end(let target, _, _) where authority.isAdmin(target): root + [device]
     case .raise, .grant, .end: [device] + root
     }
@@ -192,6 +192,16 @@ private struct RightsDesk {
     }
     outcome.notCarried = plan.notCarried.map(\.text.string)
     return outcome
+  }
+
+  /// What an admin gives back of another is less than what root would.
+  private func whatStaysEnded(_ request: RightsRequest, _ plan: RightsPlan) -> String? {
+    guard case .raise(let narrowings) = request, plan.author != authority.root,
+      narrowings.contains(where: authority.endsAdmin)
+    else { return nil }
+    return
+      "what it held of changes counts again; what the device decided as an admin since, and replica ids that it declared "
+      + "since, only the fleet's root key gives back"
   }
 
   private func warnings(_ request: RightsRequest, _ plan: RightsPlan) -> [String] {

@@ -250,22 +250,21 @@ struct FrameCheck: Check {
   }
 
   private func about(_ device: PublicKey, _ statements: [Digest: Statement]) -> Set<Digest> {
-    func memberships(_ device: PublicKey) -> [Digest] {
-      statements.values.filter { if case .membership(let body) = $0.body { body.device == device } else { false } }.map(
-        \.id)
+    var memberships: [PublicKey: [Digest]] = [:]
+    for case (let id, .membership(let body)) in statements.lazy.map({ ($0.key, $0.value.body) }) {
+      memberships[body.device, default: []].append(id)
     }
-    let own = Set(memberships(device))
-    let ends = Set(
-      statements.values.filter {
-        if case .end(let end) = $0.body, case .membership(let id) = end.target { own.contains(id) } else { false }
-      }.map(\.id))
-    let raises = statements.values.filter {
-      if case .raise(let raise) = $0.body { ends.contains(raise.end) } else { false }
+    let own = Set(memberships[device] ?? [])
+    let ends = statements.filter { item in
+      if case .end(let end) = item.value.body, case .membership(let id) = end.target { own.contains(id) } else { false }
     }
-    var (about, waiting): (Set<Digest>, [Digest]) = ([], own.union(ends) + raises.map(\.id))
+    let raises = statements.filter { item in
+      if case .raise(let raise) = item.value.body { ends.keys.contains(raise.end) } else { false }
+    }
+    var (about, waiting): (Set<Digest>, [Digest]) = ([], Array(own) + Array(ends.keys) + Array(raises.keys))
     while let id = waiting.popLast() {
       guard let statement = statements[id], about.insert(id).inserted else { continue }
-      waiting += memberships(statement.issuer) + tips(of: statement, in: "")
+      waiting += (memberships[statement.issuer] ?? []) + tips(of: statement, in: "")
       if let previous = statement.previous { waiting.append(previous) }
     }
     return about

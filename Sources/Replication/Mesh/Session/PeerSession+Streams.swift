@@ -217,7 +217,9 @@ extension PeerSession {
     guard isInScope(partition, vector.name, ledger), let log = ledger.partitions[partition]?.log else { return }
     var told = vector
     // What statements hold above its limit since it was gathered is in no vector any more.
-    for (replica, _) in vector.vector.exceeding(log.clipped) { told.vector[replica] = log.clipped[replica] }
+    for (replica, position) in vector.vector.sorted where position.sequence > log.clipped.sequence(of: replica) {
+      told.vector[replica] = log.clipped[replica]
+    }
     if !told.vector.isEmpty { send(told, &step) { .have($0) } }
   }
 
