@@ -128,6 +128,22 @@ struct ChainsEffectTests {
     #expect(issued?.context == VersionVector([Named.replica("d0.1"): ChainPosition(sequence: 2, tip: digest(20).tip)]))
   }
 
+  @Test("what is off the branch that counts has no effect, though of its branch too little is here to tell the fork")
+  func offTheBranch() throws {
+    let partition = try PartitionName("agency=A")
+    var keeper = keeper(partition, book())
+    try keeper.learn(run(partition, "d0.1", 1, after: nil, 10))
+    try keeper.learn(run(partition, "d0.1", 2, after: 10, 20))
+    try keeper.learn(run(partition, "d0.1", 3, after: 20, 30))
+    // The run before it is stored, and does not read.
+    keeper.log.noteIncomplete(Named.replica("d0.1"))
+    try keeper.learn(run(partition, "d0.1", 3, after: 25, 35))
+    #expect(keeper.log.forkPoints.isEmpty && keeper.log.accepted.sequence(of: Named.replica("d0.1")) == 3)
+    #expect(keeper.log.hasEffect(digest(30), at: dot("d0.1", 3)))
+    #expect(!keeper.log.hasEffect(digest(35), at: dot("d0.1", 3)))
+    #expect(keeper.log.hasEffect(digest(20), at: dot("d0.1", 2)))
+  }
+
   @Test("where a chain has forked, documents are built anew from the fork on, however little moved")
   func lowest() throws {
     let partition = try PartitionName("agency=A")

@@ -35,7 +35,7 @@ extension PartitionLog {
     }
   }
 
-  /// Originals and re-issues only: what of them is inside a trunk is a re-issue that counts.
+  /// What is stored, and originals and re-issues: whatever of these is inside a trunk counts.
   func isAccepted(_ hash: Digest, at dot: Dot) -> Bool {
     guard let chain = chains[dot.replica], dot.sequence <= chain.accepted else { return false }
     return dot.sequence < chain.trunk.sequence || chain.hash(at: dot.sequence) == hash

@@ -1,11 +1,9 @@
 // What merging asks of the log.
 extension PartitionLog {
-  /// Does this change count, and is it the one of its original and re-issues that does (rules C4, C22)?
+  /// Does this change count, and is it the one of its original and re-issues that does (rules C4, C22)? Also of a chain of
+  /// which too little is here to tell that it is forked, something of another branch may be stored.
   package func hasEffect(_ hash: Digest, at dot: Dot) -> Bool {
-    guard dot.sequence <= accepted.sequence(of: dot.replica), withoutEffect[hash] == nil else { return false }
-    guard forkPoints[dot.replica] != nil else { return true }
-    let position = ChainPosition(sequence: dot.sequence, tip: hash.tip)
-    return standing(of: position, of: dot.replica, stored: { _, _ in hash.tip }) == dot.sequence
+    withoutEffect[hash] == nil && isAccepted(hash, at: dot)
   }
 
   /// What the change at `author`, under its run's context, is to be merged with.

@@ -1,8 +1,9 @@
 import Replication
 import Simulation
 
-/// A random history of one partition, writes and all: forks, re-issues, contexts that name any branch, unknown kinds, others'
-/// documents, and rights that are narrowed and raised while changes arrive.
+/// A random history of one partition, writes and all: forks, re-issues true and false, contexts that name any branch, chains of
+/// which a node never has more than headers, unknown kinds, others' documents, and rights that are narrowed and raised while
+/// changes arrive.
 struct JudgedHistory {
   enum Event {
     case statement(Statement)
@@ -13,27 +14,46 @@ struct JudgedHistory {
   /// In the order in which all came about.
   private(set) var events: [Event] = []
   private(set) var contents: [Digest: WrittenContent] = [:]
-  private var random: ChainsRandom
+  var random: ChainsRandom
   /// Sets and increments at two paths, one above the other: they meet all the time.
   private let isNarrow: Bool
+  /// Few of many documents are written at once: so what is to be built anew is seldom built anew for another reason.
+  private let isSparse: Bool
+  /// Of a hundred: changes that issue another one again, runs that go on from somewhere earlier, and other chains that a run
+  /// names.
+  let reissueChance: Int
+  private let forkChance, contextChance: Int
+  /// Chains of which only headers come: forks among them move what others have seen, and nothing of their own.
+  private let unstored: Set<ReplicaID>
+  /// Runs of which the headers came first.
+  private var late: [RunSummary] = []
   /// Grants and rules that let somebody write.
   private var sources: [Digest] = []
   private var narrowings: [Digest] = []
   private var memberships: [Digest] = []
-  private var tips: [ReplicaID: [(sequence: UInt64, hash: Digest)]] = [:]
+  private(set) var tips: [ReplicaID: [(sequence: UInt64, hash: Digest)]] = [:]
+
+  /// Three of one device: there the same change is issued again in two other chains.
+  static let replicas = ChainsHistory.replicas + [Named.replica("d0.3")]
 
   init(seed: UInt64) throws {
     random = ChainsRandom(seed: seed)
     isNarrow = seed.isMultiple(of: 3)
     partition = try Named.partition(["agency=A", "/t", "all-users=x"][random.below(3)])
+    // Much is issued again of chains that fork, and of some of these nothing is stored.
+    let isKindred = random.chance(50)
+    isSparse = random.chance(isKindred ? 100 : 25)
+    (reissueChance, forkChance, contextChance) = isKindred ? (50, 40, 50) : (15, 25, 80)
+    unstored = isKindred ? Set(JudgedHistory.replicas.shuffled(using: &random).prefix(1 + random.below(2))) : []
     found()
     for _ in 0..<(6 + random.below(16)) {
       if random.chance(8) { turn() } else { write() }
     }
     for _ in 0..<random.below(3) { turn() }
+    for run in late { events.append(.run(run, content: true)) }
   }
 
-  private mutating func pick<Item>(_ items: [Item]) -> Item { items[random.below(items.count)] }
+  mutating func pick<Item>(_ items: [Item]) -> Item { items[random.below(items.count)] }
 
   // MARK: Statements
 
@@ -53,8 +73,7 @@ struct JudgedHistory {
           Statement.Membership(
             device: Named.key(device), user: Text("u-" + device), label: "", role: "officer", profile: agency)))
       memberships.append(membership)
-      for nonce in ["1", "2"] {
-        let replica = Named.replica("\(device).\(nonce)")
+      for replica in JudgedHistory.replicas where Named.name(replica.bytes).hasPrefix(device) {
         _ = say(
           .replica(Statement.ReplicaDeclaration(replica: replica, nonce: .zero, membership: membership)), by: device)
       }
@@ -72,7 +91,7 @@ struct JudgedHistory {
     switch random.below(12) {
     case 0..<4: grant(.read, listing())
     case 4..<6: grant(.write)
-    case 6: end(.replica(pick(ChainsHistory.replicas)))
+    case 6: end(.replica(pick(JudgedHistory.replicas)))
     case 7: end(.grant(pick(sources)))
     case 8: end(.membership(pick(memberships)))
     case 9 where !narrowings.isEmpty: _ = say(.raise(Statement.Raise(end: pick(narrowings), listing: listing())))
@@ -114,10 +133,10 @@ struct JudgedHistory {
   // MARK: Runs
 
   private mutating func write() {
-    let replica = pick(ChainsHistory.replicas)
+    let replica = pick(JudgedHistory.replicas)
     let known = tips[replica, default: [(0, ChainsHistory.genesis(replica))]]
-    // One in four goes on from somewhere earlier: a fork, or a deeper one.
-    let start = random.chance(25) ? pick(known) : known[known.count - 1]
+    // From somewhere earlier: a fork, or a deeper one.
+    let start = random.chance(forkChance) ? pick(known) : known[known.count - 1]
     let device = String(Named.name(replica.bytes).prefix(2))
     let hashes = (0...random.below(3)).map { _ in random.digest() }
     let run = RunSummary(
@@ -129,29 +148,37 @@ struct JudgedHistory {
       contents[hash] = WrittenContent(
         dot: dot, timestamp: timestamp, context: run.context, writes: writes(dot, run.context))
     }
-    events.append(.run(run, content: !random.chance(10)))
+    show(run)
     tips[replica] = known + hashes.enumerated().map { (start.sequence + 1 + UInt64($0), $1) }
+  }
+
+  /// Its headers alone, or these before the rest, or all at once; or nothing of it, though others go on from there, name it
+  /// and issue it again.
+  private mutating func show(_ run: RunSummary) {
+    switch random.below(100) {
+    case 0..<3: break
+    case 3..<10: events.append(.run(run, content: false))
+    case 10..<20 where !unstored.contains(run.replica):
+      events.append(.run(run, content: false))
+      late.append(run)
+    default: events.append(.run(run, content: !unstored.contains(run.replica)))
+    }
   }
 
   private mutating func facts(_ device: String) -> ChangeFacts {
     let owner = pick(["u-" + device, "u-" + device, "u-" + device, "u-d0", "u-d1"])
     var facts = ChangeFacts(ownDocument: random.chance(95) ? OwnDocument(user: Text(owner)) : nil)
     if random.chance(2) { facts.recognition = .unknownExtension }
-    let lost = Named.replica(device + ".1")
-    if random.chance(15), let known = tips[lost] {
-      let (sequence, hash) = pick(known)
-      guard sequence > 0 else { return facts }
-      // One in four originals is on a branch that nobody shows here.
-      let original = random.chance(25) ? random.digest() : hash
-      facts.origin = ChangeOrigin(dot: Dot(replica: lost, sequence: sequence), hash: original)
-    }
+    facts.origin = origin(for: device)
     return facts
   }
 
   private mutating func context(without replica: ReplicaID) -> VersionVector {
     var context = VersionVector()
-    for (other, known) in tips.sorted(by: { $0.key < $1.key }) where other != replica && random.chance(80) {
-      let tip = random.chance(50) ? known[known.count - 1] : pick(known)
+    for (other, known) in tips.sorted(by: { $0.key < $1.key }) where other != replica && random.chance(contextChance) {
+      var tip = random.chance(50) ? known[known.count - 1] : pick(known)
+      // A branch that nobody shows here.
+      if random.chance(5) { tip = (tip.sequence + UInt64(random.below(2)), random.digest()) }
       guard tip.sequence > 0 else { continue }
       context[other] = ChainPosition(sequence: tip.sequence, tip: tip.hash.tip)
     }
@@ -162,8 +189,9 @@ struct JudgedHistory {
 
   private mutating func writes(_ dot: Dot, _ context: VersionVector) -> [DocumentWrite] {
     let author = WriteContext(dot: dot, timestamp: .zero, context: context)
-    return (["x", "y", "z"] as [Text]).compactMap { id in
-      guard random.chance(60) else { return nil }
+    let ids: [Text] = isSparse ? ["u", "v", "w", "x", "y", "z"] : ["x", "y", "z"]
+    return ids.compactMap { id in
+      guard random.chance(isSparse ? 25 : 60) else { return nil }
       if random.chance(5) {
         return DocumentWrite(collection: "c", id: .string(id), kind: .delete, generation: 2, operations: [])
       }

@@ -4,6 +4,9 @@
 struct KeptPartition {
   private(set) var log: PartitionLog
   private(set) var documents: [DocumentKey: DocumentState] = [:]
+  /// How many events had come when a document first was not as it is when it is built from nothing. What comes later builds
+  /// most of them anew, and would hide it.
+  private(set) var firstOutdated: Int?
   private var heard: [Statement] = []
   private var runs: [RunSummary] = []
   private let contents: [Digest: WrittenContent]
@@ -14,7 +17,10 @@ struct KeptPartition {
     contents = history.contents
     log = PartitionLog(
       history.partition, authority: Authority(named: []), genesis: ChainsHistory.genesis)
-    for event in events { try meet(event) }
+    for (number, event) in events.enumerated() {
+      try meet(event)
+      if firstOutdated == nil, documents != built() { firstOutdated = number + 1 }
+    }
   }
 
   private mutating func meet(_ event: JudgedHistory.Event) throws {
@@ -54,20 +60,25 @@ struct KeptPartition {
   var effective: [Digest: WrittenContent] { here.filter { log.hasEffect($0.key, at: $0.value.dot) } }
 
   private mutating func rebuild(above lowest: [ReplicaID: UInt64]) {
-    func keys(_ content: WrittenContent) -> [DocumentKey] {
-      content.writes.map { DocumentKey(collection: $0.collection, id: $0.id) }
-    }
-    let touched = Set(here.values.filter { $0.dot.sequence > lowest[$0.dot.replica] ?? .max }.flatMap(keys))
+    let touched = Set(here.values.filter { $0.dot.sequence > lowest[$0.dot.replica] ?? .max }.flatMap(\.documents))
     guard !touched.isEmpty else { return }
+    let built = built()
+    for key in touched { documents[key] = built[key] }
+  }
+
+  /// All documents, from all that counts.
+  private func built() -> [DocumentKey: DocumentState] {
     let writes = effective.values.flatMap { content in
       let context = WriteContext(
         dot: content.dot, timestamp: content.timestamp, context: content.context,
         sight: log.sight(of: content.context, author: content.dot))
       return content.writes.map { AcceptedWrite(context, $0) }
     }
-    for key in touched {
-      let own = writes.filter { DocumentKey(collection: $0.write.collection, id: $0.write.id) == key }
-      documents[key] = own.isEmpty ? nil : DocumentState.merged(of: own)
-    }
+    return Dictionary(grouping: writes) { DocumentKey(collection: $0.write.collection, id: $0.write.id) }
+      .mapValues { DocumentState.merged(of: $0) }
   }
+}
+
+extension WrittenContent {
+  fileprivate var documents: [DocumentKey] { writes.map { DocumentKey(collection: $0.collection, id: $0.id) } }
 }
