@@ -5,6 +5,7 @@ import Storage
 import TestSupport
 import Testing
 
+@testable import Engine
 @testable import Seamesh
 
 @Suite(.serialized) struct DigestTests {
@@ -136,6 +137,24 @@ import Testing
     try node.damage(id: .string("a"), log: true)
     #expect(try row(node)?.digest == digest)
     try node.put(partition, "c", "b", body(["n": .int(1)]))
+    try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
+  }
+
+  @Test(
+    "nor is it kept where documents change though what counts of the partition stays, as when a fork comes to light")
+  func rebuilt() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    try node.put(partition, "c", "a", body(["n": .int(1)]))
+    let digest = try node.digest(partition)
+    try node.damage(id: .string("a"), log: true)
+    #expect(try row(node)?.digest == digest)
+    let id = node.documents.id(of: partition)
+    let accepted = try node.engine.ask { [id] in $0.state.mesh.partitions[id]?.log.accepted ?? VersionVector() }
+    let moved = CommitRecord.Moved(partition: id, name: partition, before: accepted, accepted: accepted)
+    let key = DocumentKey(collection: "c", id: .string("a"))
+    node.feed.committed(
+      CommitRecord(partitions: [moved], documents: [ChangedDocuments([key], in: id)]), at: node.feed.next.position)
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
   }
 

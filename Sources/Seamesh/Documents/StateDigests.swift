@@ -40,6 +40,15 @@ final class StateDigests: Sendable {
     var waiting: [PartitionID: [TimedSemaphore]] = [:]
     /// Of these, those that changed after their turn may have begun.
     var renewals: [PartitionID: PartitionRow] = [:]
+    /// Up to here the feed was looked at for what is overtaken; nil where nobody has asked yet.
+    var seen: CommitFeed.Cursor?
+    /// Of these documents may have changed since they were summed up, though what counts of them has not: that a chain forked
+    /// decides what others had seen of it (C23).
+    var overtaken: Set<PartitionID> = []
+
+    func isCurrent(_ known: Known, of row: PartitionRow) -> Bool {
+      known.vector == row.accepted && !overtaken.contains(row.id)
+    }
   }
 
   private let documents: DocumentReader
@@ -56,6 +65,7 @@ final class StateDigests: Sendable {
   func fill(_ rows: [PartitionRow], within milliseconds: Int) -> [PartitionStatus] {
     let asked = ContinuousClock.now
     let signal = TimedSemaphore()
+    noteOvertaken()
     var missing = rows.count { row in request(row, at: asked, signal) }
     let deadline = asked.advanced(by: .milliseconds(milliseconds))
     while missing > 0, case let left = ContinuousClock.now.duration(to: deadline), left > .zero {
@@ -65,13 +75,24 @@ final class StateDigests: Sendable {
     return rows.map { row in status(row, askedAt: asked) }
   }
 
+  private func noteOvertaken() {
+    state.withLock { state in
+      let (records, next) = feed.read(from: state.seen ?? feed.next)
+      state.seen = next
+      guard let records else { return state.overtaken.formUnion(state.outcomes.keys) }
+      for moved in records.lazy.flatMap(\.partitions) where moved.before == moved.accepted {
+        state.overtaken.insert(moved.partition)
+      }
+    }
+  }
+
   /// Whether the answer is still to come.
   private func request(
     _ row: PartitionRow, at asked: ContinuousClock.Instant, _ signal: TimedSemaphore
   ) -> Bool {
     let (isMissing, isNew) = state.withLock { state in
       switch state.outcomes[row.id] {
-      case .known(let known) where known.vector == row.accepted: return (false, false)
+      case .known(let known) where state.isCurrent(known, of: row): return (false, false)
       case .failed(_, row.accepted, let time) where asked - time < StateDigests.retryInterval: return (false, false)
       default: break
       }
@@ -84,7 +105,10 @@ final class StateDigests: Sendable {
 
   private func begin(_ row: PartitionRow) {
     queue.async {
-      var stretches = self.state.withLock { $0.stretches.removeValue(forKey: row.id) } ?? StateStretches()
+      var stretches = self.state.withLock { state in
+        state.overtaken.remove(row.id)
+        return state.stretches.removeValue(forKey: row.id) ?? StateStretches()
+      }
       let outcome = StatePass(documents: self.documents, feed: self.feed, row: row).outcome(&stretches)
       let (waiting, renewal) = self.state.withLock { state in
         state.stretches[row.id] = stretches
@@ -119,8 +143,12 @@ final class StateDigests: Sendable {
 
   private func status(_ row: PartitionRow, askedAt asked: ContinuousClock.Instant) -> PartitionStatus {
     var status = row.status
-    switch state.withLock({ $0.outcomes[row.id] }) {
-    case .known(let known) where known.vector == row.accepted || known.time >= asked:
+    let (outcome, isCurrent) = state.withLock { state in
+      guard case .known(let known)? = state.outcomes[row.id] else { return (state.outcomes[row.id], false) }
+      return (.known(known), state.isCurrent(known, of: row))
+    }
+    switch outcome {
+    case .known(let known) where isCurrent || known.time >= asked:
       // Of the state of the digest, which may be a later one than that of the row.
       (status.digest, status.inboxDigest, status.digestState) = (known.digest, known.inboxDigest, .computed)
       (status.vector, status.documents) = (PartitionStatus.shown(known.vector), known.documents)
