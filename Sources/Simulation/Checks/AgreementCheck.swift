@@ -83,9 +83,11 @@ struct AgreementCheck: Check {
           && $0.mesh.interest.wants(partition, name: name)
       }
       for other in linked {
-        let isMeant = rights(of: process.node).level(of: other.node.key.publicKey, in: name.text) >= .carry
+        let isMeant = isIn(other, name, by: process)
         let isIn = group.contains { $0 === other }
         guard isMeant != isIn || isIn && said(process) != said(other) else { continue }
+        // Who let them in want the room no more, and neither of the two may tell of it whom he does not know to be in.
+        guard isMeant || self.isIn(process, name, by: other) else { continue }
         let (mine, others) = (said(process), said(other))
         return isMeant == isIn
           ? "nodes \(process.node.slot) and \(other.node.slot) hold \(mine.subtracting(others).count) and \(others.subtracting(mine).count) statements that the other lacks"
@@ -93,6 +95,10 @@ struct AgreementCheck: Check {
       }
     }
     return nil
+  }
+
+  private func isIn(_ other: NodeProcess, _ room: PartitionName, by process: NodeProcess) -> Bool {
+    rights(of: process.node).level(of: other.node.key.publicKey, in: room.text) >= .carry
   }
 
   /// Have all that reach one another a session, and is none half open?
