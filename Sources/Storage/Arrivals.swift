@@ -1,7 +1,20 @@
+import Engine
 import Replication
 
 /// When what is in the log came here, by this node's clock.
 extension StoreReading where Self: ~Copyable {
+  /// What had come here at a moment. Looks at every run of the log.
+  package func arrived(before moment: Int64) throws(StoreError) -> ArrivedBefore {
+    // First: whatever comes while this reads counts as later, whether it is met or not.
+    let end = try logEnd().arrival
+    var changes: [PartitionID: [ReplicaID: UInt64]] = [:]
+    for (partition, replica, last) in try self.changes(before: moment) {
+      changes[partition, default: [:]][replica] = last
+    }
+    let statements = try statements().filter { ($0.arrived ?? 0) <= moment }.map(\.id)
+    return ArrivedBefore(changes: changes, end: end, statements: Set(statements))
+  }
+
   /// Of every chain of which something came after a moment: the number of the change before the first that did.
   package func changes(
     before moment: Int64
@@ -20,6 +33,27 @@ extension StoreReading where Self: ~Copyable {
         throw .damaged("a chain's ids")
       }
       found.append((PartitionID(partition), replica, UInt64(clamping: rows.integer(2) - 1)))
+    }
+    return found
+  }
+
+  /// By chain of which runs came behind an arrival: the number before the lowest of their changes. Looks at these runs alone.
+  func lowestEnds(behind arrival: Int64) throws(StoreError) -> [PartitionID: [ReplicaID: UInt64]] {
+    // The sign keeps SQLite from walking the chains by their index.
+    let rows = try database.statement(
+      """
+      SELECT partitions.hash, chains.replica, min(runs.first) FROM runs
+      JOIN chains ON chains.id=+runs.chain JOIN partitions ON partitions.id=chains.partition
+      WHERE runs.arrival>?1 GROUP BY +runs.chain
+      """)
+    defer { rows.reset() }
+    try rows.bind(1, arrival)
+    var found: [PartitionID: [ReplicaID: UInt64]] = [:]
+    while try rows.step() {
+      guard let partition = Digest(rows.bytes(0)), let replica = ReplicaID(rows.bytes(1)) else {
+        throw .damaged("a chain's ids")
+      }
+      found[PartitionID(partition), default: [:]][replica] = UInt64(clamping: rows.integer(2) - 1)
     }
     return found
   }

@@ -65,6 +65,10 @@ extension Store: LogReading {
     try number(of: chain).map { try places(of: $0, after: sequence, limit: limit) } ?? []
   }
 
+  package func ends(beforeRunsBehind arrival: Int64) throws -> [PartitionID: [ReplicaID: UInt64]] {
+    try lowestEnds(behind: arrival)
+  }
+
   package func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
     guard let partition = try partitionNumber(chain.partition) else { return nil }
     return try run(at: place.arrival, in: partition).map(LogRun.init)

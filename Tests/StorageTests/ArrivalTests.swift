@@ -52,6 +52,19 @@ import Testing
     #expect(try store.changes(before: 450).map(\.last) == [0])
   }
 
+  @Test("of what came behind the reading it is known how far chains had come before that")
+  func sinceReading() throws {
+    let store = try directory.open()
+    try append(1, 4, of: 1, in: 1, at: 100, store)
+    try append(5, 5, of: 1, in: 1, at: 300, store)
+    let before = try store.arrived(before: 200)
+    #expect(before.changes == [partitionID(1): [replica(1): 4]] && before.end == 2)
+    #expect(try store.ends(beforeRunsBehind: before.end).isEmpty)
+    try append(6, 7, of: 1, in: 1, at: 150, store)
+    try append(1, 1, of: 3, in: 1, at: 150, store)
+    #expect(try store.ends(beforeRunsBehind: before.end) == [partitionID(1): [replica(1): 5, replica(3): 0]])
+  }
+
   @Test("statements keep the time of their arrival, and none where nobody told it")
   func statements() throws {
     let store = try directory.open()

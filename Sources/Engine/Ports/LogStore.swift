@@ -26,6 +26,9 @@ package protocol LogReading: AnyObject {
   /// Where such runs lie, of all branches, ascending by their last change, so many at the most and those that end where the last
   /// of these does; reads no run.
   func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace]
+  /// By chain of which runs came behind an arrival: the number before the lowest of their changes. Looks at these runs alone, and
+  /// at no body.
+  func ends(beforeRunsBehind arrival: Int64) throws -> [PartitionID: [ReplicaID: UInt64]]
   /// The chain's run at a place.
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun?
   /// The bytes of the chain's run at a place: they read also where the context does not that it refers to.

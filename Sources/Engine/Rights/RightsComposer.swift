@@ -76,11 +76,12 @@ struct RightsComposer {
   ) throws -> [Statement.Body] {
     let memberships = authority.standingMemberships(of: device)
     guard !memberships.isEmpty else { throw RightsError.alreadyEnded }
-    let tips = authority.tips(of: device) { before?.statements.contains($0) ?? true }
+    let cut = try before.map { try ArrivalCut($0, state.store) }
+    let tips = authority.tips(of: device) { cut?.had($0) ?? true }
     let isCompromised = manner == .compromised
     return try memberships.map { membership in
       let ends = try list.ends(
-        of: authority.replicas(under: membership.id), in: list.carried, before: before, everyChain: manner == .revoke)
+        of: authority.replicas(under: membership.id), in: list.carried, by: cut, everyChain: manner == .revoke)
       let listing = Statement.Listing(ends: isCompromised ? ends : ends.filter { !$0.chains.isEmpty }, tips: tips)
       return .end(
         Statement.End(

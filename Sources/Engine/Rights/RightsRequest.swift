@@ -44,10 +44,12 @@ extension Statement {
 package struct ArrivedBefore: Sendable {
   /// By partition and replica, the last change up to which everything had come, where something came later.
   package let changes: [PartitionID: [ReplicaID: UInt64]]
+  /// The arrival of the last run of the log that was looked at. What is behind came later.
+  package let end: Int64
   package let statements: Set<Digest>
 
-  package init(changes: [PartitionID: [ReplicaID: UInt64]], statements: Set<Digest>) {
-    (self.changes, self.statements) = (changes, statements)
+  package init(changes: [PartitionID: [ReplicaID: UInt64]], end: Int64, statements: Set<Digest>) {
+    (self.changes, self.end, self.statements) = (changes, end, statements)
   }
 }
 

@@ -21,17 +21,17 @@ struct StandingList {
     return state.mesh.partitions.values.filter { !carried.contains($0.id) }.map(\.name).sorted()
   }
 
-  /// How far chains count now, or counted when `before` was. Every carried partition has a group, so that none is spared
+  /// How far chains count now, or as far as a cut lets them. Every carried partition has a group, so that none is spared
   /// for want of one.
   ///
   /// - Parameter everyChain: lists chains of which nothing is here with number 0: unlisted, an end that retires would
   ///   leave them without a bound.
   func ends(
-    of replicas: [ReplicaID], in partitions: [PartitionState], before: ArrivedBefore? = nil, everyChain: Bool
+    of replicas: [ReplicaID], in partitions: [PartitionState], by cut: ArrivalCut? = nil, everyChain: Bool
   ) throws -> [Statement.PartitionEnds] {
     try partitions.map { partition in
       let chains = try replicas.compactMap { replica -> Statement.ChainEnd? in
-        let position = try self.position(of: replica, in: partition, before)
+        let position = try self.position(of: replica, in: partition, cut)
         guard position.sequence > 0 || everyChain else { return nil }
         return Statement.ChainEnd(replica: replica, position: position)
       }
@@ -40,11 +40,11 @@ struct StandingList {
   }
 
   private func position(
-    of replica: ReplicaID, in partition: PartitionState, _ before: ArrivedBefore?
+    of replica: ReplicaID, in partition: PartitionState, _ cut: ArrivalCut?
   ) throws -> ChainPosition {
     let accepted = partition.log.accepted[replica] ?? .start
-    guard let before else { return accepted }
-    let last = before.changes[partition.id]?[replica] ?? .max
+    guard let cut else { return accepted }
+    let last = cut.last(of: replica, in: partition.id)
     return last < accepted.sequence ? try position(of: replica, in: partition, at: last) : accepted
   }
 

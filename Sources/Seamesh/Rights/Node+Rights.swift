@@ -59,14 +59,7 @@ extension Node {
   private func arrivedBefore(_ change: RightsChange) throws(NodeError) -> ArrivedBefore? {
     guard case .revoke(_, _, let at?) = change.action else { return nil }
     let moment = try RightsForm.pastMoment(at)
-    return try documents.reading { reader in
-      var changes: [PartitionID: [ReplicaID: UInt64]] = [:]
-      for (partition, replica, last) in try reader.changes(before: moment) {
-        changes[partition, default: [:]][replica] = last
-      }
-      let statements = try reader.statements().filter { ($0.arrived ?? 0) <= moment }.map(\.id)
-      return ArrivedBefore(changes: changes, statements: Set(statements))
-    }
+    return try documents.reading { try $0.arrived(before: moment) }
   }
 }
 

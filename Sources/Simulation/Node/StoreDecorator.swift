@@ -29,6 +29,9 @@ class StoreDecorator: LogStore, LogTransaction {
   func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
     try base.places(of: chain, after: sequence, limit: limit)
   }
+  func ends(beforeRunsBehind arrival: Int64) throws -> [PartitionID: [ReplicaID: UInt64]] {
+    try base.ends(beforeRunsBehind: arrival)
+  }
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? { try base.run(at: place, of: chain) }
   func body(at place: RunPlace, of chain: ChainIdentity) throws -> [UInt8]? { try base.body(at: place, of: chain) }
   func isWritten(_ body: ArraySlice<UInt8>, at place: RunPlace, of chain: ChainIdentity) throws -> Bool {

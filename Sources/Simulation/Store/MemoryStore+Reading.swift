@@ -39,6 +39,16 @@ extension MemoryStore: LogReading {
     return found
   }
 
+  package func ends(beforeRunsBehind arrival: Int64) throws -> [PartitionID: [ReplicaID: UInt64]] {
+    var ends: [PartitionID: [ReplicaID: UInt64]] = [:]
+    for chain in image.chains {
+      let later = chain.runs.lazy.map(\.record).filter { $0.arrival > arrival }
+      guard let first = later.map(\.first).min() else { continue }
+      ends[chain.partition, default: [:]][chain.replica] = first - 1
+    }
+    return ends
+  }
+
   package func lastRun(of chain: ChainIdentity) throws -> LogRun? {
     image.chain(chain).flatMap { image.chains[$0].runs.last?.record }
   }

@@ -55,6 +55,9 @@ final class TracedStore: LogStore {
   func places(of chain: ChainIdentity, after sequence: UInt64, limit: Int) throws -> [RunPlace] {
     try store.places(of: chain, after: sequence, limit: limit)
   }
+  func ends(beforeRunsBehind arrival: Int64) throws -> [PartitionID: [ReplicaID: UInt64]] {
+    try store.ends(beforeRunsBehind: arrival)
+  }
   func run(at place: RunPlace, of chain: ChainIdentity) throws -> LogRun? {
     runsRead += 1
     return try store.run(at: place, of: chain)

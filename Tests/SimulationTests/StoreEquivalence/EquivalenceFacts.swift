@@ -166,6 +166,9 @@ extension EquivalenceWorld {
       ("own facts", { try $0.ownFacts() }), ("partitions", { try $0.logPartitions() }),
       ("chains", { try $0.logChains() }), ("staged", { try $0.stagedShares() }),
     ]
+    for arrival in [0, 3] as [Int64] {
+      all.append(("ends before later runs", { try $0.ends(beforeRunsBehind: arrival) }))
+    }
     for key in Self.stagedKeys { all.append(("staged bytes", { try $0.stagedBytes(key) })) }
     for hash in (0..<4).map(Self.digest) {
       all.append(("large payload", { try $0.largePayload(hash) }))
