@@ -52,17 +52,28 @@ import Testing
     #expect(try store.changes(before: 450).map(\.last) == [0])
   }
 
-  @Test("of what came behind the reading it is known how far chains had come before that")
-  func sinceReading() throws {
+  @Test("of a forked chain it is known which runs came later, and of all what came behind the reading")
+  func branches() throws {
     let store = try directory.open()
-    try append(1, 4, of: 1, in: 1, at: 100, store)
-    try append(5, 5, of: 1, in: 1, at: 300, store)
+    for (author, forked) in [(1, true), (2, false)] as [(UInt64, Bool)] {
+      try append(1, 4, of: author, in: 1, at: 100, store)
+      try append(5, 9, of: author, in: 1, at: 100, store)
+      try append(5, 5, of: author, in: 1, at: 300, store)
+      guard forked else { continue }
+      let mark = Engine.ChainMark(sequence: 0, hash: digest(0))
+      let chain = ChainIdentity(fleet: testFleet, partition: partitionID(1), replica: replica(author))
+      try store.transact(isBacklog: false) {
+        try $0.setMarks(ChainMarks(received: mark, accepted: mark, isForked: true), of: chain)
+      }
+    }
     let before = try store.arrived(before: 200)
-    #expect(before.changes == [partitionID(1): [replica(1): 4]] && before.end == 2)
+    #expect(before.changes == [partitionID(1): [replica(1): 4, replica(2): 4]])
+    #expect(before.branched == [partitionID(1): [replica(1): [3]]] && before.end == 6)
     #expect(try store.ends(beforeRunsBehind: before.end).isEmpty)
     try append(6, 7, of: 1, in: 1, at: 150, store)
     try append(1, 1, of: 3, in: 1, at: 150, store)
     #expect(try store.ends(beforeRunsBehind: before.end) == [partitionID(1): [replica(1): 5, replica(3): 0]])
+    #expect(try store.ends(beforeRunsBehind: 5)[partitionID(1)]?[replica(2)] == 4)
   }
 
   @Test("statements keep the time of their arrival, and none where nobody told it")

@@ -216,6 +216,35 @@ struct LogReader {
     return runs
   }
 
+  /// Those of these runs that are meant; bodies of others are not read.
+  ///
+  /// - Throws: also where one does not read.
+  func summaries(
+    _ partition: PartitionID, _ replica: ReplicaID, from first: UInt64, where isMeant: (RunPlace) -> Bool
+  ) throws -> [RunSummary] {
+    guard let name = engine.look(at: partition, \.name) else { return [] }
+    let chain = chain(partition, replica)
+    var (found, places): ([RunSummary], [RunPlace]) = ([], [])
+    repeat {
+      places = try store.places(of: chain, after: places.last?.last ?? first - 1, limit: LogReader.placeLimit)
+      for place in places where isMeant(place) { found.append(try summary(at: place, of: chain, name)) }
+    } while !places.isEmpty
+    return found
+  }
+
+  private func summary(at place: RunPlace, of chain: ChainIdentity, _ name: PartitionName) throws -> RunSummary {
+    do {
+      guard let body = try store.body(at: place, of: chain) else {
+        throw DamagedLog("a run that the index names is not there")
+      }
+      let run = LogRun(
+        arrival: place.arrival, first: place.last, last: place.last, context: VersionVector(), body: body)
+      return try reader.summary(run, chain.partition, name, engine.mesh.ledger.authority)
+    } catch let failure where DamagedLog.isOfOneRow(failure) {
+      throw DamagedLog.failure(failure, of: store.damagedRun(at: place, of: chain))
+    }
+  }
+
   /// Runs of a chain's trunk, the last one and others ever wider apart towards its start, ascending. Those that do not read are
   /// left out.
   private func milestones(_ state: PartitionState, _ replica: ReplicaID) throws -> [RunSummary] {

@@ -47,12 +47,13 @@ struct Foresight {
   ) throws {
     let last = max(change.from, change.to)
     guard last > change.shared else { return }
+    // Branches that count neither before nor after it lie at these numbers as well.
+    let moved = Set(change.lost + change.gained)
     let chain = ChainIdentity(fleet: state.identity.fleet, partition: partition, replica: change.replica)
     for run in try state.store.runs(of: chain, after: change.shared, byteLimit: .max) where run.first <= last {
       let content = try RunReader(state.identity).content(run, in: partition, state.store)
       for (offset, written) in content.contents.enumerated() {
-        let sequence = run.first + UInt64(offset)
-        guard sequence > change.shared, sequence <= last else { continue }
+        guard moved.contains(content.run.hashes[offset]) else { continue }
         for document in written.documents { documents.insert(try document.key(in: written.payload)) }
       }
     }

@@ -76,7 +76,7 @@ struct RightsComposer {
   ) throws -> [Statement.Body] {
     let memberships = authority.standingMemberships(of: device)
     guard !memberships.isEmpty else { throw RightsError.alreadyEnded }
-    let cut = try before.map { try ArrivalCut($0, state.store) }
+    let cut = try before.map { try ArrivalCut($0, of: device, state) }
     let tips = authority.tips(of: device) { cut?.had($0) ?? true }
     let isCompromised = manner == .compromised
     return try memberships.map { membership in

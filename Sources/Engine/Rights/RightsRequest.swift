@@ -44,12 +44,18 @@ extension Statement {
 package struct ArrivedBefore: Sendable {
   /// By partition and replica, the last change up to which everything had come, where something came later.
   package let changes: [PartitionID: [ReplicaID: UInt64]]
+  /// Of those of these chains that had forked, the arrivals of the runs that came later: their numbers do not tell them from those
+  /// of other branches.
+  package let branched: [PartitionID: [ReplicaID: Set<Int64>]]
   /// The arrival of the last run of the log that was looked at. What is behind came later.
   package let end: Int64
   package let statements: Set<Digest>
 
-  package init(changes: [PartitionID: [ReplicaID: UInt64]], end: Int64, statements: Set<Digest>) {
-    (self.changes, self.end, self.statements) = (changes, end, statements)
+  package init(
+    changes: [PartitionID: [ReplicaID: UInt64]], branched: [PartitionID: [ReplicaID: Set<Int64>]], end: Int64,
+    statements: Set<Digest>
+  ) {
+    (self.changes, self.branched, self.end, self.statements) = (changes, branched, end, statements)
   }
 }
 

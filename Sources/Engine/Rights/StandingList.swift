@@ -44,8 +44,26 @@ struct StandingList {
   ) throws -> ChainPosition {
     let accepted = partition.log.accepted[replica] ?? .start
     guard let cut else { return accepted }
+    guard partition.log.forkPoints[replica] == nil else { return try branchEnd(of: replica, in: partition, cut) }
     let last = cut.last(of: replica, in: partition.id)
     return last < accepted.sequence ? try position(of: replica, in: partition, at: last) : accepted
+  }
+
+  /// Where the branch of a forked chain ended, and as far as that counts, that is made of what had come: what a thief signed since
+  /// beside it neither shortens it nor takes its place. Reads what had come of the chain above its trunk; where something of that
+  /// does not read, nobody can tell, and it throws.
+  private func branchEnd(
+    of replica: ReplicaID, in partition: PartitionState, _ cut: ArrivalCut
+  ) throws -> ChainPosition {
+    let start = min(partition.log.trunk(of: replica).sequence, cut.last(of: replica, in: partition.id))
+    let runs = try LogReader(state).summaries(partition.id, replica, from: max(1, start)) {
+      cut.had($0, of: replica, in: partition.id)
+    }
+    // What its device said since falls with the end, and is not to choose a branch either.
+    guard let end = partition.log.end(of: replica, from: start, knowing: runs, under: cut.authority) else {
+      throw DamagedLog("a change that counts is not in the log")
+    }
+    return end
   }
 
   /// On the chosen branch, at a sequence that counts: memory may not reach down to it.

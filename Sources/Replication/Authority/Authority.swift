@@ -102,6 +102,13 @@ package struct Authority: Sendable {
     return Authority(root: root, statements: Array(admitted.all.values) + new, limit: limit, certificate: certificate)
   }
 
+  /// As if a device had said nothing but what is heard of it. The same authority where that is all.
+  package func hearing(from device: PublicKey, only isHeard: (Digest) -> Bool) -> Authority {
+    let heard = admitted.all.values.filter { $0.issuer != device || isHeard($0.id) }
+    guard heard.count < admitted.all.count else { return self }
+    return Authority(root: root, statements: heard, limit: limit, certificate: certificate)
+  }
+
   package var count: Int { admitted.all.count }
   /// Of the fleet's scope, each behind all that it goes on from or names.
   package var fleetStatements: [Statement] { statements(of: "") }

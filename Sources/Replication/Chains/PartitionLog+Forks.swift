@@ -13,6 +13,25 @@ extension PartitionLog {
     .sorted { ($0.replica, $0.sequence, $0.first) < ($1.replica, $1.sequence, $1.first) }
   }
 
+  /// How far the chain would count (rules C4 and C6) if nothing were known of it above a change of its trunk but some runs, under
+  /// these statements. Nil where the runs do not show that change.
+  ///
+  /// - Parameter runs: those of them that hold `start`, too, where that is neither 0 nor the trunk's end.
+  package func end(
+    of replica: ReplicaID, from start: UInt64, knowing runs: [RunSummary], under authority: Authority
+  ) -> ChainPosition? {
+    let (genesis, trunk) = (genesis(replica), trunk(of: replica))
+    let known = start == 0 ? genesis : start == trunk.sequence ? trunk.hash : nil
+    guard let hash = known ?? runs.lazy.compactMap({ $0.hash(at: start) }).first else { return nil }
+    let limits = authority.limits(of: replica, in: partition)
+    // Its declaration may be what is not heard.
+    guard limits.bound.sequence > 0 else { return .start }
+    var chain = Chain(trunk: ChainTrunk(sequence: start, hash: hash, documents: .any), limits: limits)
+    for run in runs where run.isWellFormed(genesis: genesis) { chain.insert(run, content: true) }
+    _ = chain.settle(replica)
+    return chain.position(at: chain.accepted) ?? .start
+  }
+
   /// Everything received that does not count, in order of dot and hash.
   package var held: [HeldChange] {
     // Of chains that have any: a node's state is looked at every few seconds.
