@@ -35,6 +35,8 @@ package final class FakeNode: NodeInterface {
     var busyRecords: [Value: Int] = [:]
     /// So many bulk writes are answered as busy.
     var busyWrites = 0
+    /// So many before these are not.
+    var passingWrites = 0
     /// Exports break with this after their first document.
     var exportFailure: NodeError?
     var damaged: [DamagedStatus] = []
@@ -88,7 +90,9 @@ package final class FakeNode: NodeInterface {
 
   package func refuse(_ id: Value, _ error: NodeError) { state.withLock { $0.refusals[id] = error } }
   package func beBusy(with id: Value, times: Int) { state.withLock { $0.busyRecords[id] = times } }
-  package func beBusy(times: Int) { state.withLock { $0.busyWrites = times } }
+  package func beBusy(times: Int, after passing: Int = 0) {
+    state.withLock { ($0.busyWrites, $0.passingWrites) = (times, passing) }
+  }
   package func damage(_ documents: [DamagedStatus]) { state.withLock { $0.damaged = documents } }
   /// What is found from now on is not of one moment.
   package func mixResults() { state.withLock { $0.isOneState = false } }
@@ -325,6 +329,10 @@ package final class FakeNode: NodeInterface {
     _ partition: PartitionName, _ requests: [DocumentRequest]
   ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
     let isBusy = state.withLock { state in
+      guard state.passingWrites == 0 else {
+        state.passingWrites -= 1
+        return false
+      }
       defer { state.busyWrites = max(0, state.busyWrites - 1) }
       return state.busyWrites > 0
     }

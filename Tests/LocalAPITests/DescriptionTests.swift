@@ -97,7 +97,7 @@ struct DescriptionTests {
   func describedMembers() throws {
     let server = try TestServer()
     for route in allRoutes {
-      guard case .json(_, let schema) = route.body, !schema.memberNames.isEmpty else { continue }
+      guard case .json(_, _, let schema) = route.body, !schema.memberNames.isEmpty else { continue }
       let target = route.template.replacing(/\{\w+\}/, with: "x")
       for member in schema.memberNames + ["stray"] {
         let answer = try server.ask(route.method.rawValue, target, "{\"\(member.string)\":null}")

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import LocalAPITestSupport
 import Replication
 import Seamesh
@@ -58,6 +59,22 @@ struct ImportTests {
     #expect(result.output.hasPrefix("imported 2; 6 put aside in \(server.directory)/import-aside-"))
     #expect(try aside().map { $0.number("line") } == [2, 3, 4, 5, 7, 8])
     #expect(Set(node.ids) == [.int(1), .int(6)])
+  }
+
+  @Test(
+    "a record of more values than a document can have is told by its line, and the others go in",
+    arguments: [true, false])
+  func tooManyValues(byField: Bool) throws {
+    let limit = ServerLimit.documentValues
+    let many = "[" + String(repeating: "1,", count: limit) + "1]"
+    let file = try server.file(
+      "r.jsonl", "{\"_id\":1,\"a\":\"x\"}\n{\"a\":\"x\",\"n\":\n\(many)}\n{\"_id\":3,\"a\":\"x\"}\n")
+    let result = try byField ? seamesh("import", "--partition-by=a", "c", file) : seamesh("import", "p", "c", file)
+    #expect(result.status == 1 && result.output.hasPrefix("imported 2; 1 put aside in "), "\(result.error.prefix(500))")
+    let told = try #require(result.errors.first)
+    #expect(told.hasPrefix("seamesh: \(file), lines 2 to 3, at line 3, column "), "\(told)")
+    #expect(told.contains("more than \(limit) values, objects and arrays with what is in them"), "\(told)")
+    #expect(Set(node.ids) == [.int(1), .int(3)])
   }
 
   @Test("several files are told in their order, each with lines of its own")

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// Bytes of request bodies that all connections together hold in memory.
+/// What request bodies of all connections together hold in memory, by one measure: their bytes, or the values read of them.
 final class BodyBudget: Sendable {
   private let used = Mutex(0)
   private let limit: Int
 
   init(limit: Int) { self.limit = limit }
 
-  func reserve(_ bytes: Int) -> Bool {
+  func reserve(_ count: Int) -> Bool {
     used.withLock { used in
-      guard bytes <= limit - used else { return false }
-      used += bytes
+      guard count <= limit - used else { return false }
+      used += count
       return true
     }
   }
 
-  func release(_ bytes: Int) { used.withLock { $0 -= bytes } }
+  func release(_ count: Int) { used.withLock { $0 -= count } }
 }

@@ -67,7 +67,7 @@ final class Exchange {
       if body.count + bytes.count > limit {
         discard(.limit(.tooLarge, "the body of this request", limit, unit: "bytes"))
       } else if !service.budget.reserve(bytes.count) {
-        discard(Problem(.busy, "too many large requests at once; send this one again").with("Retry-After", "1"))
+        discard(.tooManyAtOnce)
       } else {
         body.append(contentsOf: bytes)
       }

@@ -98,6 +98,9 @@ package struct Problem: Error, Equatable {
   static func badRequest(_ detail: String) -> Problem { Problem(.badRequest, detail) }
   static func unprocessable(_ detail: String) -> Problem { Problem(.unprocessable, detail) }
 
+  static let tooManyAtOnce = Problem(.busy, "too many large requests at once; send this one again")
+    .with("Retry-After", "1")
+
   /// A limit that was passed, named with its figure.
   static func limit(_ kind: Kind, _ what: String, _ limit: Int, unit: String) -> Problem {
     var problem = Problem(kind, "\(what): at most \(limit)\(unit.isEmpty ? "" : " \(unit)")")

@@ -1,5 +1,6 @@
 import Replication
 import Seamesh
+import Wire
 
 let importRoutes: [Route] = [
   Route(
@@ -26,44 +27,83 @@ private let importResult = Schema.object([
       ]))),
 ])
 
-/// A line's document with its id, or what is wrong with it.
-private typealias Record = (line: Int, content: Result<DocumentRequest, Problem>)
-
 private func importDocuments(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
   try DocumentLimits.check(collection: request.collection)
-  let records = try records(request)
-  let good = records.compactMap { try? $0.content.get() }
-  if good.contains(where: { if case .insert = $0.action { true } else { false } }) { try refuseIdempotencyKey(request) }
-  var receipts = good.isEmpty ? [] : try surroundings.node.writeEach(partition, good)
-  receipts.reverse()
-  var results: [Value] = []
-  var imported: Int64 = 0
-  for record in records {
-    let result = record.content.mapError { $0 }.flatMap { document in
-      (receipts.popLast() ?? .failure(NodeError(.failed, "the node gave no answer for this record")))
-        .map { (document.id, $0) }.mapError { Problem($0) }
-    }
-    if case .success = result { imported += 1 }
-    results.append(value(result, line: record.line))
+  let keepAbsent = try request.flag(keepAbsentParameter.name)
+  try RecordLines.check(request.body)
+  let read = { (line: ArraySlice<UInt8>) in documentRequest(line, request.collection, keepAbsent: keepAbsent) }
+  if !request.headers.all("idempotency-key").isEmpty {
+    for line in RecordLines(request.body) where isInsert(read(line.bytes)) { try refuseIdempotencyKey(request) }
   }
+  var batch = ImportBatch(partition, surroundings.node)
+  for line in RecordLines(request.body) {
+    try batch.makeRoom(for: ExtendedJSON.valueCountAtMost(in: line.bytes))
+    batch.append(line.number, read(line.bytes))
+  }
+  try batch.write()
+  let failed = Int64(batch.results.count) - batch.imported
   return .json(
-    .object([
-      "imported": .int(imported), "failed": .int(Int64(results.count) - imported), "results": .array(results),
-    ]))
+    .object(["imported": .int(batch.imported), "failed": .int(failed), "results": .array(batch.results)]))
 }
 
-private func records(_ request: Request) throws(Problem) -> [Record] {
-  let keepAbsent = try request.flag(keepAbsentParameter.name)
-  var records: [Record] = []
-  let lines = request.body.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-  for (index, line) in lines.enumerated() where !line.allSatisfy({ $0 == 0x20 || $0 == 0x0d || $0 == 0x09 }) {
-    guard records.count < BulkLimit.requests else {
-      throw .limit(.unprocessable, "one import request", BulkLimit.requests, unit: "records")
-    }
-    records.append((index + 1, documentRequest(line, request.collection, keepAbsent: keepAbsent)))
+/// Records on their way into a node, a part of so many values after another: all of one request, read at once, could take some
+/// thirty times the memory of its body.
+private struct ImportBatch {
+  /// A line's document with its id, or what is wrong with it.
+  typealias Record = (line: Int, content: Result<DocumentRequest, Problem>)
+
+  private(set) var results: [Value] = []
+  private(set) var imported: Int64 = 0
+  private let partition: PartitionName
+  private let node: any NodeInterface
+  private var part: [Record] = []
+  private var values = 0
+  /// Why the node took nothing more of it.
+  private var failure: NodeError?
+
+  init(_ partition: PartitionName, _ node: any NodeInterface) { (self.partition, self.node) = (partition, node) }
+
+  /// Before a record of at most so many values is read.
+  mutating func makeRoom(for count: Int) throws(NodeError) {
+    if !part.isEmpty, values + count > ServerLimit.documentValues { try write() }
+    values += count
   }
-  return records
+
+  mutating func append(_ line: Int, _ content: Result<DocumentRequest, Problem>) { part.append((line, content)) }
+
+  mutating func write() throws(NodeError) {
+    let good = part.compactMap { try? $0.content.get() }
+    var receipts = good.isEmpty ? [] : try receipts(good)
+    receipts.reverse()
+    for record in part {
+      let result = record.content.mapError { $0 }.flatMap { document in
+        (receipts.popLast() ?? .failure(failure ?? NodeError(.failed, "the node gave no answer for this record")))
+          .map { (document.id, $0) }.mapError { Problem($0) }
+      }
+      if case .success = result { imported += 1 }
+      results.append(value(result, line: record.line))
+    }
+    (part, values) = ([], 0)
+  }
+
+  /// A node in trouble refuses the whole batch, as long as nothing of it went in; later it is told of each record that did not.
+  private mutating func receipts(
+    _ documents: [DocumentRequest]
+  ) throws(NodeError) -> [Result<WriteReceipt, NodeError>] {
+    guard failure == nil else { return [] }
+    do throws(NodeError) {
+      return try node.writeEach(partition, documents)
+    } catch {
+      guard imported > 0 else { throw error }
+      failure = error
+      return []
+    }
+  }
+}
+
+private func isInsert(_ content: Result<DocumentRequest, Problem>) -> Bool {
+  if case .success(let document) = content, case .insert = document.action { true } else { false }
 }
 
 private func documentRequest(

@@ -8,7 +8,9 @@ let transactionRoutes: [Route] = [
       + "\(Run.changePayloadByteLimit) bytes as they are stored and writes at most \(Run.operationLimit) values, over all its documents: "
       + "413 where it is more. The operation is named for which all are refused. An Idempotency-Key does nothing here, and is refused (422) "
       + "where an insert has no _id: one that has is told apart by that when it is sent again.",
-    body: .json(byteLimit: ServerLimit.transactionBodyBytes, transactionSchema), result: .json(transactionResult),
+    body: .json(
+      byteLimit: ServerLimit.transactionBodyBytes, valueLimit: ServerLimit.transactionValues, transactionSchema),
+    result: .json(transactionResult),
     refusals: [.notFound, .preconditionFailed, .notPermitted, .tooLarge, .unprocessable], answer: transact)
 ]
 
@@ -52,7 +54,9 @@ private let transactionResult = Schema.object([
 
 private func transact(_ request: Request, _ surroundings: Surroundings) throws -> Response {
   let partition = try request.partition()
-  let members = try Members(JSON.envelope(request.body), of: "a transaction", allowed: ["operations"])
+  let members = try Members(
+    JSON.envelope(request.body, valueLimit: ServerLimit.transactionValues), of: "a transaction", allowed: ["operations"]
+  )
   let operations = try members.array("operations")
   guard !operations.isEmpty else { throw Problem.unprocessable("operations is empty: a transaction has one at least") }
   guard operations.count <= BulkLimit.requests else {

@@ -15,19 +15,21 @@ enum JSON {
 
   /// A document that is the whole of `bytes`.
   static func document(_ bytes: ArraySlice<UInt8>) throws(Problem) -> ValueMap {
-    try map(bytes, ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes), operators: .refused)
+    try map(bytes, .ofDocumentBody, operators: .refused)
   }
 
   static func document(_ bytes: [UInt8]) throws(Problem) -> ValueMap { try document(bytes[...]) }
 
   /// A filter, an update or an envelope around documents: keys with `$` are allowed at its top.
-  static func envelope(_ bytes: [UInt8]) throws(Problem) -> ValueMap {
-    try map(bytes[...], envelopeLimits(bytes), operators: .allowed)
+  static func envelope(
+    _ bytes: [UInt8], valueLimit: Int = ServerLimit.documentValues
+  ) throws(Problem) -> ValueMap {
+    try map(bytes[...], envelopeLimits(bytes, valueLimit), operators: .allowed)
   }
 
   /// With the keys of the object under `member` in the order of the text.
   static func envelope(_ bytes: [UInt8], keysOf member: Text) throws(Problem) -> (map: ValueMap, keys: [Text]) {
-    let (value, keys) = try ordered(bytes[...], keysOf: member, envelopeLimits(bytes))
+    let (value, keys) = try ordered(bytes[...], keysOf: member, envelopeLimits(bytes, ServerLimit.documentValues))
     return (try map(value), keys)
   }
 
@@ -47,8 +49,9 @@ enum JSON {
     }
   }
 
-  private static func envelopeLimits(_ bytes: [UInt8]) -> ExtendedJSON.Limits {
-    ExtendedJSON.Limits(byteCount: bytes.count, depth: Value.depthLimit + envelopeDepth)
+  private static func envelopeLimits(_ bytes: [UInt8], _ valueLimit: Int) -> ExtendedJSON.Limits {
+    ExtendedJSON.Limits(
+      byteCount: bytes.count, depth: Value.depthLimit + envelopeDepth, valueCount: valueLimit)
   }
 
   static func value(_ text: Text) throws(Problem) -> Value {
@@ -82,7 +85,7 @@ extension Problem {
   init(_ error: JSONError) {
     let kind: Kind =
       switch error.kind {
-      case .tooLarge: .tooLarge
+      case .tooLarge, .tooManyValues: .tooLarge
       case .tooDeep, .keyTooLong, .operatorKey, .unsupportedType, .integerOutOfRange, .doubleOutOfRange, .nulInKey:
         .unprocessable
       default: .badRequest
@@ -91,6 +94,7 @@ extension Problem {
     switch error.kind {
     case .tooLarge(_, let limit), .keyTooLong(_, let limit): (self.limit, unit) = (limit, "bytes")
     case .tooDeep(let limit): (self.limit, unit) = (limit, "levels")
+    case .tooManyValues(let limit): (self.limit, unit) = (limit, "values")
     default: break
     }
     place = Place(line: error.line, column: error.column, offset: error.offset)

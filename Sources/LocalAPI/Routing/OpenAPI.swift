@@ -84,7 +84,7 @@ private func requestBody(_ body: Route.Body) -> Value {
   let content =
     switch body {
     case .none: ValueMap()
-    case .json(_, let schema): content(.json, schema)
+    case .json(_, _, let schema): content(.json, schema)
     case .patch:
       ValueMap(members: [
         MediaType.mergePatch.key: described(.mergePatch), MediaType.json.key: described(.updateOperators),
@@ -92,8 +92,19 @@ private func requestBody(_ body: Route.Body) -> Value {
     case .lines(let schema): lines(of: schema)
     }
   return .object([
-    "required": .bool(true), "description": .text("At most \(body.byteLimit) bytes."), "content": .map(content),
+    "required": .bool(true), "description": .text(extent(of: body)), "content": .map(content),
   ])
+}
+
+/// A body of few bytes cannot have too many values.
+private func extent(of body: Route.Body) -> String {
+  let (bytes, values) = (body.byteLimit, body.valueLimit)
+  let named = "values, objects and arrays with what is in them"
+  if case .lines = body {
+    let lines = "\(ServerLimit.importLines) lines, blank ones with them"
+    return "At most \(bytes) bytes and \(lines); on each at most \(values) \(named)."
+  }
+  return bytes > values ? "At most \(bytes) bytes and \(values) \(named)." : "At most \(bytes) bytes."
 }
 
 private func described(_ schema: Schema) -> Value { .object(["schema": schema.value]) }

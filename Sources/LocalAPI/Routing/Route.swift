@@ -8,7 +8,7 @@ struct Route: Sendable {
 
   enum Body: Sendable {
     case none
-    case json(byteLimit: Int, Schema)
+    case json(byteLimit: Int, valueLimit: Int = ServerLimit.documentValues, Schema)
     /// A merge patch or update operators.
     case patch
     /// JSON on each line.
@@ -17,9 +17,18 @@ struct Route: Sendable {
     var byteLimit: Int {
       switch self {
       case .none: 0
-      case .json(let limit, _): limit
+      case .json(let limit, _, _): limit
       case .patch: ServerLimit.documentBodyBytes
       case .lines: ServerLimit.importBodyBytes
+      }
+    }
+
+    /// Values that are read of it at once: an import's lines are read in parts of so many.
+    var valueLimit: Int {
+      switch self {
+      case .none: 0
+      case .json(_, let limit, _): limit
+      case .patch, .lines: ServerLimit.documentValues
       }
     }
 

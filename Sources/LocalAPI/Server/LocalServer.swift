@@ -50,16 +50,16 @@ package final class LocalServer: Sendable {
   private init(_ node: any NodeInterface, _ configuration: LocalServerConfiguration) throws(LocalServerError) {
     let path = try UnixSocketPath(
       directory: configuration.directory, runtimeDirectory: configuration.runtimeDirectory)
-    let (streams, budget, router) = (
-      StreamSupervisor(), BodyBudget(limit: ServerLimit.allBodiesBytes), Router(routes: allRoutes)
-    )
+    let (streams, router) = (StreamSupervisor(), Router(routes: allRoutes))
+    let budget = BodyBudget(limit: ServerLimit.allBodiesBytes)
+    let values = BodyBudget(limit: ServerLimit.allBodiesValues)
     let listeners = configuration.loopback == nil ? 1 : 2
     let connections = min(ServerLimit.connections, UInt32(clamping: max(1, configuration.connections / listeners)))
     let serve = { (listener: Int32, admission: Admission) throws(LocalServerError) -> HTTPDaemon in
       try HTTPDaemon(
         listener: listener, connections: connections,
         service: RequestService(
-          node: node, admission: admission, router: router, budget: budget, streams: streams,
+          node: node, admission: admission, router: router, budget: budget, values: values, streams: streams,
           connections: ConnectionTable(limit: Int(connections), configuration.patience),
           patience: configuration.patience))
     }

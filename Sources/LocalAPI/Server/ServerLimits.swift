@@ -1,3 +1,5 @@
+import Replication
+import Seamesh
 import Wire
 
 /// What the local interface takes from one client, and from all of them together.
@@ -25,10 +27,20 @@ package enum ServerLimit {
   package static let transactionBodyBytes = 16 * 1024 * 1024
   /// A batch of an import: larger files come as several batches, each answered before the next is sent.
   package static let importBodyBytes = 16 * 1024 * 1024
+  /// Values in a body of one document, be it around an update of it, and in each line of an import.
+  package static let documentValues = ExtendedJSON.Limits.documentValueCount
+  /// As many as one change can hold, since each takes a byte of it.
+  package static let transactionValues = Run.changePayloadByteLimit + ExtendedJSON.Limits.besideDocuments
+  /// Lines of an import, blank ones with them: each record may have some around it.
+  package static let importLines = 16 * BulkLimit.requests
   /// Everything that is not a document: queries, invitations, paths.
   package static let smallBodyBytes = 256 * 1024
   /// Bodies held in memory by all connections together: a full house of imports waits its turn.
   package static let allBodiesBytes = 128 * 1024 * 1024
+  /// Values of these that are read at once, some 60 bytes each: the largest transaction alone, or what is smaller together.
+  package static let allBodiesValues = transactionValues
+  /// A body of no more values is read however many others are.
+  package static let littleValues = 4_096
   /// A refused body up to this size is read and dropped, since many clients look at the answer only after sending all.
   package static let discardedBodyBytes: Int64 = 256 * 1024 * 1024
 
@@ -44,4 +56,10 @@ package enum ServerLimit {
   /// Chunks that an export may be ahead of its reader, and the size of one.
   package static let pipeChunks = 8
   package static let pipeChunkBytes = 64 * 1024
+}
+
+extension ExtendedJSON.Limits {
+  /// Of a document as it comes to the local interface.
+  package static let ofDocumentBody = ExtendedJSON.Limits(
+    byteCount: ServerLimit.documentBodyBytes, valueCount: ServerLimit.documentValues)
 }

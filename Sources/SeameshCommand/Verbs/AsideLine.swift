@@ -1,3 +1,4 @@
+import LocalAPI
 import Replication
 import Seamesh
 import Wire
@@ -61,7 +62,8 @@ struct AsideLine {
     "this looks like a record put aside without its quotation marks: name the file \(WipeLimits.asidePrefix)…, or give it an _id, if it is a "
     + "document of its own"
 
-  private static let limits = ExtendedJSON.Limits(byteCount: JSONRecordReader.recordByteLimit)
+  private static let limits = ExtendedJSON.Limits(
+    byteCount: JSONRecordReader.recordByteLimit, valueCount: ServerLimit.documentValues)
   /// Each with the quotation mark behind it.
   private static let names = ["file", "line", "lastLine", "reason", "record", "recordBytes"].map {
     Array("\($0)\"".utf8)

@@ -109,7 +109,7 @@ private func idOrFile(_ only: String, _ isInputGiven: () -> Bool) throws(Failure
 
 private func ownID(_ body: [UInt8], _ file: String) throws(Failure) -> Value? {
   do throws(JSONError) {
-    return try ExtendedJSON.parseMap(body, limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))["_id"]
+    return try ExtendedJSON.parseMap(body, limits: .ofDocumentBody)["_id"]
   } catch {
     throw Failure(.failed, "\(file == "-" ? "standard input" : shown(file)) is not a document. \(error.message)")
   }

@@ -1,3 +1,4 @@
+import LocalAPI
 import Replication
 import Seamesh
 import Wire
@@ -21,7 +22,7 @@ struct ExportedLine {
 
   /// A document may be as deep in a line as one that stands alone.
   private static let limits = ExtendedJSON.Limits(
-    byteCount: JSONRecordReader.recordByteLimit, depth: Value.depthLimit + 1)
+    byteCount: JSONRecordReader.recordByteLimit, depth: Value.depthLimit + 1, valueCount: ServerLimit.documentValues)
   /// Each with the quotation mark behind it.
   private static let names = ["collection", "document"].map { Array("\($0)\"".utf8) }
 

@@ -182,7 +182,7 @@ final class Importer {
     }
     let document: ValueMap
     do throws(JSONError) {
-      document = try record.value(limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))
+      document = try record.value(limits: .ofDocumentBody)
     } catch {
       return .failure(Unfit(error))
     }
@@ -292,7 +292,7 @@ final class Importer {
   }
 
   private static func id(of document: [UInt8]) -> Value? {
-    (try? ExtendedJSON.parseMap(document, limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes)))?[
+    (try? ExtendedJSON.parseMap(document, limits: .ofDocumentBody))?[
       "_id"]
   }
 
@@ -317,7 +317,7 @@ final class Importer {
   private static func reason(_ problem: ValueMap, _ record: JSONRecordReader.Record) -> AsideFile.Reason {
     guard problem["line"] != nil else { return .sentence(problem.text("detail")) }
     do throws(JSONError) {
-      _ = try record.value(limits: ExtendedJSON.Limits(byteCount: ServerLimit.documentBodyBytes))
+      _ = try record.value(limits: .ofDocumentBody)
       return .sentence(problem.text("detail"))
     } catch {
       return .mistake(error)

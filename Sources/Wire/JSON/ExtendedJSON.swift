@@ -20,21 +20,28 @@ package enum ExtendedJSON {
     /// Maps and arrays inside one another, the outermost being level 1.
     package var depth: Int
     package var keyByteCount: Int
+    /// Values of any kind in one text, objects and arrays with what is in them: a number of two bytes takes some thirty times as
+    /// many once it is read. What a wrapper holds goes into its one value.
+    package var valueCount: Int
     /// A whole number beyond int64 is a double where it is written as databases write one, with zeros behind its shortest digits,
     /// and not refused.
     package var takesLargeDoubles = false
 
     /// The limits of one document written on this node.
     package static let document = Limits(byteCount: 1 << 20)
+    /// No document that keeps its limit has more, for each value takes a byte of its 1 MiB at least; ``besideDocuments`` with it.
+    package static let documentValueCount = (1 << 20) + besideDocuments
+    /// For what stands around documents: ids, update operators, operations of a transaction.
+    package static let besideDocuments = 1 << 16
     /// What a database has made of a document: a body of the largest one with spaces and escapes, and doubles without an exponent.
     package static let ofDatabase = Limits(byteCount: 64 << 20, takesLargeDoubles: true)
 
     package init(
-      byteCount: Int, depth: Int = Value.depthLimit, keyByteCount: Int = Value.keyByteLimit,
+      byteCount: Int, depth: Int = Value.depthLimit, keyByteCount: Int = Value.keyByteLimit, valueCount: Int = .max,
       takesLargeDoubles: Bool = false
     ) {
       (self.byteCount, self.depth, self.keyByteCount) = (byteCount, depth, keyByteCount)
-      self.takesLargeDoubles = takesLargeDoubles
+      (self.valueCount, self.takesLargeDoubles) = (valueCount, takesLargeDoubles)
     }
   }
 

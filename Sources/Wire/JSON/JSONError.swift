@@ -9,6 +9,7 @@ package struct JSONError: Error, Sendable, Equatable {
     case notAnObject
     case tooLarge(byteCount: Int, limit: Int)
     case tooDeep(limit: Int)
+    case tooManyValues(limit: Int)
     case keyTooLong(byteCount: Int, limit: Int)
     case duplicateKey(Text)
     case nulInKey
@@ -92,6 +93,7 @@ package struct JSONError: Error, Sendable, Equatable {
     case .notAnObject: "an object is needed here"
     case .tooLarge(let count, let limit): "\(count) bytes are more than the limit of \(limit)"
     case .tooDeep(let limit): "more than \(limit) levels of objects and arrays"
+    case .tooManyValues(let limit): "more than \(limit) values, objects and arrays with what is in them"
     case .keyTooLong(let count, let limit): "a key of \(count) bytes is longer than the limit of \(limit)"
     case .duplicateKey(let key): "the key \(JSONError.shown(key)) stands twice in one object"
     case .nulInKey: "a key must not contain U+0000"

@@ -28,7 +28,8 @@ extension JSONParser {
     // count keeps wrappers in wrappers from recursing without end.
     guard wrapperNesting < 2 else { return nil }
     wrapperNesting += 1
-    defer { wrapperNesting -= 1 }
+    let count = valueCount
+    defer { (wrapperNesting, valueCount) = (wrapperNesting - 1, count) }
     let content = try parseValue(input, depth: max(1, limits.depth - 1))
     return wrapper.value(content, isObject: isObject)
   }

@@ -7,6 +7,8 @@ struct JSONParser {
   let limits: ExtendedJSON.Limits
   let operators: ExtendedJSON.OperatorKeys
   var position = 0
+  /// Values begun, less those that went into the one value of a wrapper.
+  var valueCount = 0
   /// How many wrappers are open.
   var wrapperNesting = 0
   /// Entries of all maps that are being read, the innermost last: one growing array instead of one for each map.
@@ -42,6 +44,8 @@ struct JSONParser {
   /// `depth` is the number of maps and arrays around the value.
   mutating func parseValue(_ input: Span<UInt8>, depth: Int) throws(JSONError) -> Value {
     guard position < input.count else { throw fail(.unexpectedEnd(expected: "a value"), input) }
+    guard valueCount < limits.valueCount else { throw fail(.tooManyValues(limit: limits.valueCount), input) }
+    valueCount += 1
     switch input[position] {
     case UInt8(ascii: "\""): return .string(try parseString(input))
     case UInt8(ascii: "{"): return try parseObject(input, depth: depth)
