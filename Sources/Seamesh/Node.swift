@@ -20,7 +20,7 @@ public final class Node: Sendable {
   let insertTurns = InsertTurns()
   let forwarding: ForwardingDesk
   let feed: CommitFeed
-  let log: NodeLog
+  package let log: NodeLog
   let endpoints: Endpoints
   let history: StoreHistory
   let authority: CurrentAuthority

@@ -98,6 +98,30 @@ struct AdmissionTests {
     #expect(!FileManager.default.fileExists(atPath: server.directory + "/api.sock"))
   }
 
+  @Test("a token that others could read admits nobody from the next start on", arguments: [0o644, 0o640, 0o604, 0o620])
+  func tokenInTheOpen(mode: mode_t) throws {
+    let (file, old) = (server.directory + "/api.token", server.token)
+    #expect(!server.server.endpoints.isTokenReplaced)
+    server.server.stop()
+    try #require(chmod(file, mode) == 0)
+    let reader = try #require(FileHandle(forReadingAtPath: file))
+    let configuration = LocalServerConfiguration(directory: server.directory, loopback: LoopbackAddress(port: 0))
+    let second = try LocalServer.start(node: server.node, configuration: configuration)
+    #expect(second.endpoints.isTokenReplaced && server.token != old && server.token.count == 64)
+    #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+    #expect(try reader.readToEnd().map { String(decoding: $0, as: UTF8.self) } == old + "\n")
+    for (token, status) in [(old, 401), (server.token, 200)] {
+      let port = second.endpoints.url.flatMap { UInt16($0.split(separator: ":").last ?? "") } ?? 0
+      let answer = try Connection(port: port).ask(
+        "GET", "/v1/status", nil, type: "", host: "127.0.0.1:\(port)", headers: ["Authorization: Bearer \(token)"])
+      #expect(answer.status == status)
+    }
+    second.stop()
+    let third = try LocalServer.start(node: server.node, configuration: configuration)
+    #expect(!third.endpoints.isTokenReplaced)
+    third.stop()
+  }
+
   @Test(
     "TCP is opened on this machine's own addresses only",
     arguments: ["0.0.0.0:80", "192.168.1.4:80", "example.com:80", "[::]:80", "127.0.0.1", "127.0.0.1:70000", "::1:80"])

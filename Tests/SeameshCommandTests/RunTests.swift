@@ -111,6 +111,26 @@ struct RunTests {
     #expect(try seamesh(base + "/c", "join", "NOTACODE").status == 2)
   }
 
+  @Test("a token that others could read is replaced, and the log says so without it")
+  func tokenInTheOpen() throws {
+    defer { try? FileManager.default.removeItem(atPath: base) }
+    let token = base + "/a/api.token"
+    func logOfRun() throws -> String {
+      let node = try Running(base + "/a", ["--api=127.0.0.1:0"])
+      #expect(node.stop() == 0)
+      return try String(contentsOfFile: node.log, encoding: .utf8)
+    }
+    let sentence = "others could read api.token: it holds a new token, and who has the old one is not let in"
+    #expect(try !logOfRun().contains(sentence))
+    let old = try String(contentsOfFile: token, encoding: .utf8)
+    try #require(chmod(token, 0o644) == 0)
+    let log = try logOfRun()
+    let new = try String(contentsOfFile: token, encoding: .utf8)
+    #expect(log.contains(sentence) && new != old, "\(log)")
+    #expect(![old, new].contains { log.contains($0.dropLast()) })
+    #expect(try !logOfRun().contains(sentence) && String(contentsOfFile: token, encoding: .utf8) == new)
+  }
+
   @Test("the configuration file stands in for options, and mistakes in either are named")
   func configuration() throws {
     defer { try? FileManager.default.removeItem(atPath: base) }

@@ -6,11 +6,16 @@ struct BearerToken: Sendable {
   static let fileName = "api.token"
 
   let hexadecimal: [UInt8]
+  /// In place of one that others could read.
+  let isReplaced: Bool
 
-  /// Reads `path`, or makes it where there is none.
+  /// Reads `path`, or makes it where there is none. Who could read the one that is there keeps what he read, however narrow its mode
+  /// is made: it admits nobody any more.
   init(path: String) throws(LocalServerError) {
-    if let token = try BearerToken.read(path) {
-      hexadecimal = token
+    let found = try BearerToken.read(path)
+    isReplaced = found?.isPrivate == false
+    if let found, found.isPrivate {
+      hexadecimal = found.token
     } else {
       hexadecimal = BearerToken.random()
       try BearerToken.write(hexadecimal, path)
@@ -29,15 +34,16 @@ struct BearerToken: Sendable {
     return (0..<byteCount * 2).map { _ in digits[Int.random(in: 0..<16, using: &generator)] }
   }
 
-  private static func read(_ path: String) throws(LocalServerError) -> [UInt8]? {
+  /// `isPrivate`: whether its owner alone may read it, and is whom this process acts for.
+  private static func read(_ path: String) throws(LocalServerError) -> (token: [UInt8], isPrivate: Bool)? {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else {
       if errno == ENOENT { return nil }
       throw .system("cannot read \(path)", errno)
     }
     defer { close(file) }
-    // An earlier hand may have widened the mode: whoever could read it then is not let in by what is not known.
-    guard fchmod(file, 0o600) == 0 else { throw .system("cannot restrict \(path)", errno) }
+    var facts = stat()
+    guard fstat(file, &facts) == 0 else { throw .system("cannot look at \(path)", errno) }
     var bytes = [UInt8](repeating: 0, count: byteCount * 2 + 1)
     let count = Glibc.read(file, &bytes, bytes.count)
     let token = Array(bytes.prefix(byteCount * 2))
@@ -45,7 +51,7 @@ struct BearerToken: Sendable {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
     }
     guard count >= byteCount * 2, isHexadecimal else { throw .damagedToken(path) }
-    return token
+    return (token, facts.st_mode & 0o077 == 0 && facts.st_uid == geteuid())
   }
 
   /// Whole and on disk before it has its name: half a token would keep every later start from serving.

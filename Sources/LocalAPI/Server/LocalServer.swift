@@ -32,6 +32,8 @@ package struct LocalEndpoints: Sendable, Equatable {
   package let socketIsElsewhere: Bool
   package let url: String?
   package let tokenFile: String?
+  /// Others could read the token that was there: the file holds a new one, and nobody is admitted with the other.
+  package var isTokenReplaced = false
 }
 
 /// The local HTTP interface of one node.
@@ -66,7 +68,7 @@ package final class LocalServer: Sendable {
     let unix = try serve(
       try listenOnUnixSocket(at: path.path), Admission(channel: .unixSocket, token: nil, port: 0))
     var daemons = [unix]
-    var (url, tokenFile): (String?, String?)
+    var (url, tokenFile, isTokenReplaced): (String?, String?, Bool) = (nil, nil, false)
     do throws(LocalServerError) {
       try path.link()
       if let address = configuration.loopback {
@@ -74,7 +76,8 @@ package final class LocalServer: Sendable {
         let token = try BearerToken(path: file)
         let (listener, port) = try listen(on: address)
         daemons.append(try serve(listener, Admission(channel: .loopback, token: token, port: port)))
-        (url, tokenFile) = ("http://\(LoopbackAddress(host: address.host, port: port).authority)", file)
+        (tokenFile, isTokenReplaced) = (file, token.isReplaced)
+        url = "http://\(LoopbackAddress(host: address.host, port: port).authority)"
       }
     } catch {
       unix.stop()
@@ -85,7 +88,8 @@ package final class LocalServer: Sendable {
     self.streams = streams
     self.daemons = Mutex(daemons)
     endpoints = LocalEndpoints(
-      socket: path.path, socketIsElsewhere: path.isElsewhere, url: url, tokenFile: tokenFile)
+      socket: path.path, socketIsElsewhere: path.isElsewhere, url: url, tokenFile: tokenFile,
+      isTokenReplaced: isTokenReplaced)
   }
 
   /// Ends open streams, closes every connection and removes the socket. Once is enough; further calls do nothing.

@@ -52,11 +52,25 @@ func readFile(_ path: String, limit: Int, ifMissing missing: String) throws(Fail
   return try InputFile(path).readAll(limit: limit)
 }
 
-/// A file that its owner alone may read, in place of what was there.
+/// A file that its owner alone may read, in place of what was there. It is a new one, and whole before it has its name: an old one
+/// would keep its mode and those who have it open, and a link would lead to a file of somebody else's choice. Where this fails, what
+/// was there is there still.
 func writePrivateFile(_ content: [UInt8], _ path: String) throws(Failure) {
-  let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+  try checkReplaceable(path)
+  let new = folder(of: path) + ".seamesh-\(String(UInt64.random(in: 0 ... .max), radix: 16)).new"
+  let descriptor = open(new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
   guard descriptor >= 0 else { throw fileFailure("cannot write \(path)", missing: .failed) }
   defer { close(descriptor) }
+  do throws(Failure) {
+    try writeAll(content, descriptor, path)
+    guard fsync(descriptor) == 0, rename(new, path) == 0 else { throw fileFailure("cannot write \(path)") }
+  } catch {
+    unlink(new)
+    throw error
+  }
+}
+
+private func writeAll(_ content: [UInt8], _ descriptor: Int32, _ path: String) throws(Failure) {
   var rest = content[...]
   while !rest.isEmpty {
     let count = rest.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
@@ -66,12 +80,26 @@ func writePrivateFile(_ content: [UInt8], _ path: String) throws(Failure) {
   }
 }
 
-/// Whether a file can be written there, as far as that shows before it is made.
+/// With the slash; empty for the working directory.
+private func folder(of path: String) -> String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "" }
+
+/// Neither a directory nor a device or pipe gives its name to a file, be it behind a link.
+private func checkReplaceable(_ path: String) throws(Failure) {
+  var facts = stat()
+  guard stat(path, &facts) == 0 else { return }
+  switch facts.st_mode & S_IFMT {
+  case S_IFREG: return
+  case S_IFDIR: throw Failure(.failed, "cannot write \(path): it is a directory")
+  default: throw Failure(.failed, "cannot write \(path): what is there is no regular file")
+  }
+}
+
+/// Whether ``writePrivateFile(_:_:)`` can write there, as far as that shows before it does. What its owner made read-only is not
+/// replaced.
 func checkWritable(_ path: String) throws(Failure) {
-  let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+  try checkReplaceable(path)
   let isThere = access(path, F_OK) == 0
-  if isThere, !isFile(path) { throw Failure(.failed, "cannot write \(path): it is a directory") }
-  guard access(isThere ? path : folder + ".", isThere ? W_OK : W_OK | X_OK) == 0 else {
+  guard access(folder(of: path) + ".", W_OK | X_OK) == 0, !isThere || access(path, W_OK) == 0 else {
     throw fileFailure("cannot write \(path)", missing: .failed)
   }
 }

@@ -99,6 +99,9 @@ private struct NodeRun {
     }
     // Requests that are being answered get their answer from a node that still runs.
     defer { server.stop() }
+    if server.endpoints.isTokenReplaced {
+      node.log.notice("others could read api.token: it holds a new token, and who has the old one is not let in")
+    }
     let status = try local { () throws(NodeError) in try node.status() }
     let ready = ReadyLine(
       device: status.device, fleet: status.fleet, listen: status.listen, api: server.endpoints,
