@@ -1,12 +1,12 @@
 import Foundation
 import Identity
 import Replication
-import Storage
 import TestSupport
 import Testing
 
 @testable import Engine
 @testable import Seamesh
+@testable import Storage
 
 @Suite(.serialized) struct DigestTests {
   let partition: PartitionName
@@ -155,6 +155,30 @@ import Testing
     let key = DocumentKey(collection: "c", id: .string("a"))
     node.feed.committed(
       CommitRecord(partitions: [moved], documents: [ChangedDocuments([key], in: id)]), at: node.feed.next.position)
+    try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
+  }
+
+  @Test("documents that moved without a run are summed up anew also where more was committed than the feed remembers")
+  func rebuiltLongAgo() throws {
+    let fleet = try TestFleet(1)
+    let node = fleet.nodes[0]
+    try node.put(partition, "c", "a", body(["n": .int(1)]))
+    let digest = try node.digest(partition)
+    try node.damage(id: .string("a"), log: true)
+    func overflow() {
+      for _ in 0...CommitFeed.recordLimit {
+        node.feed.committed(CommitRecord(hasStatements: true), at: node.feed.next.position)
+      }
+    }
+    overflow()
+    #expect(try row(node)?.digest == digest)
+    let id = node.documents.id(of: partition)
+    try node.onStore { store in
+      try store.write(.full) { transaction in
+        if let number = try transaction.partitionNumber(id) { try transaction.noteRebuild(of: number) }
+      }
+    }
+    overflow()
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
   }
 

@@ -12,7 +12,8 @@ struct RecordLines: Sequence, IteratorProtocol {
   init(_ body: [UInt8]) { rest = body[...] }
 
   mutating func next() -> Line? {
-    while !rest.isEmpty {
+    // Of what is refused no more is looked at.
+    while !rest.isEmpty, count <= ServerLimit.importLines {
       let line = rest[..<(rest.firstIndex(of: UInt8(ascii: "\n")) ?? rest.endIndex)]
       rest = rest[line.endIndex...].dropFirst()
       count += 1

@@ -73,8 +73,13 @@ package final class LocalServer: Sendable {
       try path.link()
       if let address = configuration.loopback {
         let file = configuration.directory + "/" + BearerToken.fileName
-        let token = try BearerToken(path: file)
+        // First: that a token is replaced is told of a start that goes on.
         let (listener, port) = try listen(on: address)
+        let token: BearerToken
+        do throws(LocalServerError) { token = try BearerToken(path: file) } catch {
+          close(listener)
+          throw error
+        }
         daemons.append(try serve(listener, Admission(channel: .loopback, token: token, port: port)))
         (tokenFile, isTokenReplaced) = (file, token.isReplaced)
         url = "http://\(LoopbackAddress(host: address.host, port: port).authority)"

@@ -76,14 +76,22 @@ final class StateDigests: Sendable {
   }
 
   private func noteOvertaken() {
+    let seen = state.withLock { $0.seen } ?? feed.next
+    let (records, next) = feed.read(from: seen)
+    let found = records.map(StateDigests.unmoved) ?? rebuilt(since: seen.position)
     state.withLock { state in
-      let (records, next) = feed.read(from: state.seen ?? feed.next)
       state.seen = next
-      guard let records else { return state.overtaken.formUnion(state.outcomes.keys) }
-      for moved in records.lazy.flatMap(\.partitions) where moved.before == moved.accepted {
-        state.overtaken.insert(moved.partition)
-      }
+      state.overtaken.formUnion(found ?? Set(state.outcomes.keys))
     }
+  }
+
+  private static func unmoved(by records: [CommitRecord]) -> Set<PartitionID> {
+    Set(records.lazy.flatMap(\.partitions).filter { $0.before == $0.accepted }.map(\.partition))
+  }
+
+  /// More was committed than the feed remembers: the store knows what no run tells. Nil where it may be anything.
+  private func rebuilt(since position: LogPosition) -> Set<PartitionID>? {
+    ((try? documents.reading { try $0.partitionsRebuilt(since: position) }) ?? nil).map(Set.init)
   }
 
   /// Whether the answer is still to come.
