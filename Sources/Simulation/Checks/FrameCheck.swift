@@ -40,7 +40,6 @@ struct FrameCheck: Check {
     case .statementSet(let set): check(set, node, peer)
     case .statements(let list, let scope):
       checkRoom(list, scope, node, peer)
-      if scope.utf8.isEmpty { checkAbout(list, node, peer) }
       for encoded in list where !rights(of: node).holds(encoded) && !mayBePushedOut(encoded, node) {
         world.violate("durable before sent", "node \(node.slot) passes on a statement that it has not stored")
       }
@@ -238,36 +237,6 @@ struct FrameCheck: Check {
     let level = rights(of: node).level(of: peer.key.publicKey, in: name.text)
     guard level < .carry, !mayBeLate else { return }
     world.violate("I11", "node \(node.slot) tells node \(peer.slot) of \(name.text.string), which it may not carry")
-  }
-
-  /// Of the fleet's statements a device that is a member no longer hears what is said of itself, with what that stands on.
-  private func checkAbout(_ list: [[UInt8]], _ node: SimulatedNode, _ peer: SimulatedNode) {
-    guard !mayBeLate, rights(of: node).rights.rank.isEnded(peer.key.publicKey) else { return }
-    let about = about(peer.key.publicKey, node.directory.book.statements)
-    let said = list.compactMap { FakeCryptography.statement($0).statement }
-    guard let other = said.first(where: { !about.contains($0.id) }) else { return }
-    world.violate("I11", "node \(node.slot) tells node \(peer.slot), which was ended, a statement of \(other.issuer)")
-  }
-
-  private func about(_ device: PublicKey, _ statements: [Digest: Statement]) -> Set<Digest> {
-    var memberships: [PublicKey: [Digest]] = [:]
-    for case (let id, .membership(let body)) in statements.lazy.map({ ($0.key, $0.value.body) }) {
-      memberships[body.device, default: []].append(id)
-    }
-    let own = Set(memberships[device] ?? [])
-    let ends = statements.filter { item in
-      if case .end(let end) = item.value.body, case .membership(let id) = end.target { own.contains(id) } else { false }
-    }
-    let raises = statements.filter { item in
-      if case .raise(let raise) = item.value.body { ends.keys.contains(raise.end) } else { false }
-    }
-    var (about, waiting): (Set<Digest>, [Digest]) = ([], Array(own) + Array(ends.keys) + Array(raises.keys))
-    while let id = waiting.popLast() {
-      guard let statement = statements[id], about.insert(id).inserted else { continue }
-      waiting += (memberships[statement.issuer] ?? []) + tips(of: statement, in: "")
-      if let previous = statement.previous { waiting.append(previous) }
-    }
-    return about
   }
 
   /// No partition is named that the link did not let pass when the session began.

@@ -75,12 +75,6 @@ struct NaiveRank {
     isByRoot(statement) || admins.contains { $0.device == statement.issuer && carries($0, statement) }
   }
 
-  /// The device was a member, and no membership of it stands.
-  func isEnded(_ device: PublicKey) -> Bool {
-    let own = members.filter { $0.device == device }
-    return !own.isEmpty && own.allSatisfy { counts[$0.id] != nil }
-  }
-
   func carries(_ member: NaiveMember, _ statement: Statement) -> Bool {
     counts[member.id]?.contains(statement.id) ?? true
   }
