@@ -50,9 +50,10 @@ struct AgreementCheck: Check {
 
   private func difference(in group: [NodeProcess], _ partition: PartitionID) -> String? {
     guard let first = group.first else { return nil }
-    if let difference = differenceInRoom(group, partition) { return difference }
+    let room = world.roomLife?.rooms.first { world.fleet.partition($0) == partition }
+    if let room, let difference = difference(in: group, of: room, partition) { return difference }
     let mine = first.mesh.partitions[partition]?.log
-    for other in group.dropFirst() {
+    for other in group.dropFirst() where room.map({ areToTell(first, other, of: $0) }) ?? true {
       let log = other.mesh.partitions[partition]?.log
       let pair = "nodes \(first.node.slot) and \(other.node.slot)"
       if (mine?.accepted ?? VersionVector()) != (log?.accepted ?? VersionVector()) {
@@ -74,8 +75,7 @@ struct AgreementCheck: Check {
   }
 
   /// All who may carry a room have heard of it, and hold what was said there.
-  private func differenceInRoom(_ group: [NodeProcess], _ partition: PartitionID) -> String? {
-    guard let name = world.roomLife?.rooms.first(where: { world.fleet.partition($0) == partition }) else { return nil }
+  private func difference(in group: [NodeProcess], of name: PartitionName, _ partition: PartitionID) -> String? {
     func said(_ process: NodeProcess) -> Set<Digest> { Set(process.mesh.authority.statements(of: name.text).map(\.id)) }
     for process in group {
       let linked = world.nodes.compactMap(\.process).filter {
@@ -86,8 +86,7 @@ struct AgreementCheck: Check {
         let isMeant = isIn(other, name, by: process)
         let isIn = group.contains { $0 === other }
         guard isMeant != isIn || isIn && said(process) != said(other) else { continue }
-        // Who let them in want the room no more, and neither of the two may tell of it whom he does not know to be in.
-        guard isMeant || self.isIn(process, name, by: other) else { continue }
+        guard areToTell(process, other, of: name) else { continue }
         let (mine, others) = (said(process), said(other))
         return isMeant == isIn
           ? "nodes \(process.node.slot) and \(other.node.slot) hold \(mine.subtracting(others).count) and \(others.subtracting(mine).count) statements that the other lacks"
@@ -95,6 +94,11 @@ struct AgreementCheck: Check {
       }
     }
     return nil
+  }
+
+  /// Of two whom others let in, who want the room no more, neither may know that the other is in, and then neither may tell.
+  private func areToTell(_ process: NodeProcess, _ other: NodeProcess, of room: PartitionName) -> Bool {
+    isIn(other, room, by: process) || isIn(process, room, by: other)
   }
 
   private func isIn(_ other: NodeProcess, _ room: PartitionName, by process: NodeProcess) -> Bool {
