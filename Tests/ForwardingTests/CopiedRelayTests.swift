@@ -35,6 +35,8 @@ struct CopiedRelayTests {
     try second.waitForState(.caughtUp)
     try first.put("agency=G", "more", "first")
     try expectSoon { try shown() == 2 && first.forwarding?.status.state == .caughtUp }
+    // As if it had been heard once more, ten seconds later: until then it keeps its place for half a minute only.
+    try connection.script("UPDATE seamesh.relays SET is_heard = true")
     try second.put("agency=G", "r", "second")
     try second.waitForState(.refused)
     let status = try #require(second.forwarding?.status)
