@@ -128,14 +128,21 @@ import Testing
     #expect(try row(node, sound)?.digestState == .computed)
   }
 
-  @Test("a digest is kept until something changes: nothing is read for it again")
-  func kept() throws {
+  /// A node that has told the digest of its one document, which does not read any more: whoever sums up anew is told so.
+  private func summedUpThenDamaged() throws -> (TestFleet, Node, digest: String?) {
     let fleet = try TestFleet(1)
     let node = fleet.nodes[0]
     try node.put(partition, "c", "a", body(["n": .int(1)]))
     let digest = try node.digest(partition)
     try node.damage(id: .string("a"), log: true)
     #expect(try row(node)?.digest == digest)
+    return (fleet, node, digest)
+  }
+
+  @Test("a digest is kept until something changes: nothing is read for it again")
+  func kept() throws {
+    let (fleet, node, _) = try summedUpThenDamaged()
+    defer { withExtendedLifetime(fleet) {} }
     try node.put(partition, "c", "b", body(["n": .int(1)]))
     try eventually { if case .failed? = try row(node)?.digestState { true } else { false } }
   }
@@ -143,12 +150,8 @@ import Testing
   @Test(
     "nor is it kept where documents change though what counts of the partition stays, as when a fork comes to light")
   func rebuilt() throws {
-    let fleet = try TestFleet(1)
-    let node = fleet.nodes[0]
-    try node.put(partition, "c", "a", body(["n": .int(1)]))
-    let digest = try node.digest(partition)
-    try node.damage(id: .string("a"), log: true)
-    #expect(try row(node)?.digest == digest)
+    let (fleet, node, _) = try summedUpThenDamaged()
+    defer { withExtendedLifetime(fleet) {} }
     let id = node.documents.id(of: partition)
     let accepted = try node.engine.ask { [id] in $0.state.mesh.partitions[id]?.log.accepted ?? VersionVector() }
     let moved = CommitRecord.Moved(partition: id, name: partition, before: accepted, accepted: accepted)
@@ -160,11 +163,8 @@ import Testing
 
   @Test("documents that moved without a run are summed up anew also where more was committed than the feed remembers")
   func rebuiltLongAgo() throws {
-    let fleet = try TestFleet(1)
-    let node = fleet.nodes[0]
-    try node.put(partition, "c", "a", body(["n": .int(1)]))
-    let digest = try node.digest(partition)
-    try node.damage(id: .string("a"), log: true)
+    let (fleet, node, digest) = try summedUpThenDamaged()
+    defer { withExtendedLifetime(fleet) {} }
     func overflow() {
       for _ in 0...CommitFeed.recordLimit {
         node.feed.committed(CommitRecord(hasStatements: true), at: node.feed.next.position)
